@@ -1,0 +1,17 @@
+// One small JSON file per rank about a run, for whoever watches the ranks.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "planner/schedule/plan_file.h"
+
+namespace transload {
+
+// Writes rank-R.json for every rank that takes part: rank, state ("new" or "torn"; null for ranks
+// that receive nothing), bytes (that it receives), refit_s (null where the run failed), digest.
+// Each file is replaced whole. InputError if that is not possible.
+void write_rank_reports(const Plan& plan, const std::string& state, std::optional<double> refit_s,
+                        const std::string& folder);
+
+}  // namespace transload

@@ -1,0 +1,109 @@
+#include "cli/shard_listing.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "planner/demand/transfers.h"
+#include "planner/schedule/text.h"
+
+namespace transload {
+namespace {
+
+using BoxesOfRanks = std::map<Rank, std::vector<Box>>;
+
+BoxesOfRanks by_rank(const Layout& layout) {
+  BoxesOfRanks boxes;
+  for (RankBox& shard : maximal_boxes(layout)) boxes[shard.rank].push_back(std::move(shard.box));
+  return boxes;
+}
+
+std::uint64_t count_boxes(const BoxesOfRanks& ranks) {
+  std::uint64_t count = 0;
+  for (const auto& [rank, boxes] : ranks) count += boxes.size();
+  return count;
+}
+
+nlohmann::json side_json(const BoxesOfRanks& ranks) {
+  nlohmann::json side = nlohmann::json::object();
+  for (const auto& [rank, boxes] : ranks)
+    for (const Box& box : boxes) side[std::to_string(rank)].push_back(box_json(box));
+  return side;
+}
+
+}  // namespace
+
+std::string json_line(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+nlohmann::json box_json(const Box& box) {
+  nlohmann::json bounds = nlohmann::json::array();
+  for (std::size_t d = 0; d < box.dims(); ++d)
+    bounds.push_back(nlohmann::json::array({box.lo(d), box.hi(d)}));
+  return bounds;
+}
+
+ShardListing::ShardListing(const ReshardProblem& problem, const std::vector<std::uint32_t>& tensors,
+                           std::uint64_t limit)
+    : problem_(problem), tensors_(tensors) {
+  std::uint64_t left = limit;
+  for (; listed_ < tensors.size(); ++listed_) {
+    const TensorGroup& group = group_of(tensors[listed_]);
+    std::uint64_t boxes = 0;
+    for (const std::uint32_t layout : {group.source, group.destination}) {
+      const auto [entry, added] = layouts_.try_emplace(layout);
+      if (added) entry->second = by_rank(problem.layouts[layout]);
+      boxes += count_boxes(entry->second);
+    }
+    if (boxes > left) return;
+    left -= boxes;
+  }
+}
+
+const TensorGroup& ShardListing::group_of(std::uint32_t tensor) const {
+  const auto after =
+      std::upper_bound(problem_.groups.begin(), problem_.groups.end(), tensor,
+                       [](std::uint32_t t, const TensorGroup& group) { return t < group.first; });
+  return *(after - 1);
+}
+
+void ShardListing::write_shards(std::ostream& out) const {
+  out << '{';
+  for (std::size_t i = 0; i < listed_; ++i) {
+    const TensorGroup& group = group_of(tensors_[i]);
+    out << (i > 0 ? ",\n    " : "\n    ") << json_quoted(problem_.names[tensors_[i]]) << ": "
+        << json_line({{"source", side_json(boxes_of(group.source))},
+                      {"destination", side_json(boxes_of(group.destination))}});
+  }
+  out << (listed_ > 0 ? "\n  }" : "}");
+}
+
+void ShardListing::write_buffers(std::ostream& out) const {
+  std::vector<Rank> ranks;
+  std::set_union(problem_.source_ranks.begin(), problem_.source_ranks.end(),
+                 problem_.destination_ranks.begin(), problem_.destination_ranks.end(),
+                 std::back_inserter(ranks));
+  out << '{';
+  bool first = true;
+  for (const Rank rank : ranks) {
+    nlohmann::json buffers = nlohmann::json::object();
+    for (std::size_t i = 0; i < listed_; ++i) {
+      const TensorGroup& group = group_of(tensors_[i]);
+      const std::string name = valid_utf8(problem_.names[tensors_[i]]);
+      for (const std::uint32_t layout : {group.source, group.destination}) {
+        const auto held = boxes_of(layout).find(rank);
+        if (held == boxes_of(layout).end()) continue;
+        std::int64_t bytes = 0;
+        for (const Box& box : held->second) bytes += volume(box) * element_bytes(group.dtype);
+        buffers[buffers.contains(name) ? name + " (destination)" : name] = bytes;
+      }
+    }
+    if (buffers.empty()) continue;
+    out << (first ? "\n    \"" : ",\n    \"") << rank << "\": " << json_line(buffers);
+    first = false;
+  }
+  out << (first ? "}" : "\n  }");
+}
+
+}  // namespace transload

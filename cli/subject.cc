@@ -1,0 +1,94 @@
+#include "cli/subject.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "common/yaml.h"
+
+namespace transload {
+namespace {
+
+StrategyChoice parse_choice(const std::string& text) {
+  if (text.find_first_not_of(' ') == std::string::npos)
+    throw InputError("--strategy: expected the name of a strategy, found nothing");
+  return parse_strategy(YamlValue::from_text(text, "--strategy"));
+}
+
+Discipline parse_discipline(const std::string& word) {
+  static constexpr std::array kAll = {Discipline::kWindows, Discipline::kGroups,
+                                      Discipline::kUnbounded};
+  std::vector<std::string_view> names;
+  for (const Discipline discipline : kAll) {
+    if (word == name_of(discipline)) return discipline;
+    names.push_back(name_of(discipline));
+  }
+  const auto near = nearest_word(word, names);
+  throw InputError(fmt::format("--discipline: expected windows, groups or unbounded, found {}{}",
+                               word, near ? fmt::format(" (did you mean {}?)", *near) : ""));
+}
+
+}  // namespace
+
+void add_planning_flags(CLI::App* command, PlanningFlags& flags) {
+  command->add_option("--strategy", flags.strategy,
+                      "transload, p2p, gather-broadcast, or {name: {setting: value}}; default: the "
+                      "job's");
+  command->add_option("--discipline", flags.discipline,
+                      "windows, groups or unbounded; default: the job's, else what its executor "
+                      "can do");
+}
+
+Job load_job_only(const std::string& path) {
+  if (is_plan_file(path))
+    throw InputError({path, 0, ""}, "this is a plan file; expected a job (YAML)");
+  return naming_file(path, [&] { return load_job(path); });
+}
+
+Subject load_subject(const std::string& path) {
+  if (is_plan_file(path)) return {path, std::nullopt, open_plan(path)};
+  return {path, load_job_only(path), std::nullopt};
+}
+
+StrategyChoice strategy_choice(const Job& job, const PlanningFlags& flags) {
+  return flags.strategy ? parse_choice(*flags.strategy) : job.strategy;
+}
+
+Discipline discipline_choice(const Job& job, const PlanningFlags& flags) {
+  return flags.discipline ? parse_discipline(*flags.discipline) : discipline_of(job);
+}
+
+Plan plan_of(const Subject& subject, const PlanningFlags& flags) {
+  if (subject.plan) {
+    if (flags.strategy || flags.discipline)
+      throw InputError({subject.path, 0, ""},
+                       "a plan file has its strategy and discipline; --strategy and --discipline "
+                       "go with a job");
+    return *subject.plan;
+  }
+  const Job& job = *subject.job;
+  const StrategyChoice strategy = strategy_choice(job, flags);
+  const Discipline discipline = discipline_choice(job, flags);
+  return naming_file(subject.path,
+                     [&] { return make_plan(job, prepare(job), strategy, discipline); });
+}
+
+std::vector<StrategyChoice> parse_strategies(const std::string& list) {
+  std::vector<StrategyChoice> choices;
+  std::string item;
+  int depth = 0;
+  for (const char c : list + ',') {
+    if (c == '{') ++depth;
+    if (c == '}') --depth;
+    if (c == ',' && depth <= 0) {
+      choices.push_back(parse_choice(item));
+      item.clear();
+    } else {
+      item += c;
+    }
+  }
+  if (!item.empty()) throw InputError("--strategies: a bracket is not closed in " + list);
+  return choices;
+}
+
+}  // namespace transload

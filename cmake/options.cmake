@@ -1,0 +1,27 @@
+# Compiler settings that every target shares.
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+# Planner decisions are integers; where floating point prints, contraction must not differ by machine.
+add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -ffp-contract=off)
+
+if(TRANSLOAD_SANITIZE)
+  add_compile_options(-fsanitize=${TRANSLOAD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${TRANSLOAD_SANITIZE})
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+# transload_room(NAME [LINKS lib...]): the library of one room, all sources below its folder.
+function(transload_room name)
+  cmake_parse_arguments(ROOM "" "" "LINKS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  add_library(transload_${name} STATIC ${sources})
+  target_include_directories(transload_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(transload_${name} PUBLIC ${ROOM_LINKS})
+endfunction()

@@ -1,0 +1,66 @@
+#include "executor/run.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "common/error.h"
+#include "executor/engine/engine.h"
+#include "executor/engine/thread_pool.h"
+#include "executor/host/host_backend.h"
+#include "executor/host/memory.h"
+#include "executor/verify.h"
+
+namespace transload {
+namespace {
+
+void keep_verdict(VerifyReport&& report, RunResult& result) {
+  result.verified_bytes = report.verified_bytes;
+  if (report.mismatched_bytes <= result.mismatched_bytes) return;
+  result.mismatched_bytes = report.mismatched_bytes;
+  result.mismatches = std::move(report.mismatches);
+}
+
+void summarise(std::vector<double>& seconds, RunResult& result) {
+  std::sort(seconds.begin(), seconds.end());
+  const std::size_t middle = seconds.size() / 2;
+  result.refit_min_s = seconds.front();
+  result.refit_max_s = seconds.back();
+  result.refit_s =
+      seconds.size() % 2 == 1 ? seconds[middle] : (seconds[middle - 1] + seconds[middle]) / 2;
+}
+
+}  // namespace
+
+RunResult run_on_host(const Plan& plan, const RunOptions& options) {
+  if (options.iterations < 1) throw InputError("a run has at least one iteration");
+  const HostMemory memory(plan);
+  ThreadPool pool(options.threads);
+  HostBackend backend(plan, memory);
+  std::optional<Verifier> verifier;
+  if (options.verify) {
+    verifier.emplace(plan, memory, pool);
+    verifier->fill_sources();
+  }
+
+  RunResult result;
+  result.executed_on = "host";
+  result.ranks = memory.active_ranks();
+  std::vector<double> seconds;
+  for (int i = 0; i < options.iterations; ++i) {
+    const bool last = i + 1 == options.iterations;
+    if (verifier) verifier->poison_destinations();
+    Engine engine(plan, backend, pool,
+                  {options.deadline_s, options.stall_s, options.trace && last});
+    EngineReport report = engine.run();
+    seconds.push_back(report.seconds);
+    if (verifier) keep_verdict(verifier->check(), result);
+    if (!last) continue;
+    result.times = std::move(report.times);
+    result.posting_order = std::move(report.posting_order);
+  }
+  summarise(seconds, result);
+  result.state = result.mismatched_bytes == 0 ? "new" : "torn";
+  return result;
+}
+
+}  // namespace transload

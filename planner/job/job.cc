@@ -1,0 +1,66 @@
+#include "planner/job/job.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "planner/job/sections.h"
+#include "topologies/loader.h"
+
+namespace transload {
+namespace {
+
+bool moves_nothing(const ReshardProblem& problem) { return problem.destination_ranks.empty(); }
+
+Job read_job(const YamlValue& root, const std::string& text, const std::string& name,
+             const std::string& base_folder) {
+  YamlMap map = root.map();
+  Job job;
+  job.name = std::filesystem::path(name).stem().string();
+  job.text = text;
+  job.topology = load_topology(map.required("topology"), base_folder);
+  ProblemInput input;
+  const bool tensor_job = map.has("tensors");
+  if (tensor_job && map.has("model"))
+    map.fail("expected either `tensors` (a tensor job) or `model` (a whole-model job), found both");
+  if (!tensor_job && !map.has("model"))
+    map.fail("expected `tensors` (a tensor job) or `model` (a whole-model job)");
+  if (tensor_job) {
+    input = parse_tensors(map.required("tensors"), job.topology);
+  } else {
+    ModelJobPart part = parse_model_job(map, job.topology, base_folder);
+    input = std::move(part.input);
+    job.model_parameters = part.parameters;
+  }
+  if (const auto strategy = map.optional("strategy")) job.strategy = parse_strategy(*strategy);
+  if (const auto options = map.optional("options")) job.options = parse_options(*options);
+  if (const auto framework = map.optional("framework")) framework->word_of({"none", "nemo-rl"});
+  const auto allow_empty = map.optional("allow_empty");
+  const bool empty_allowed = allow_empty && allow_empty->boolean();
+  map.finish();
+
+  job.problem = make_problem(input);
+  if (moves_nothing(job.problem) && !empty_allowed)
+    map.fail(
+        "the job moves nothing: no destination rank holds an element (allow_empty: true permits "
+        "it)");
+  return job;
+}
+
+}  // namespace
+
+Job job_from_text(const std::string& text, const std::string& name,
+                  const std::string& base_folder) {
+  return read_job(YamlValue::from_text(text, name), text, name, base_folder);
+}
+
+Job load_job(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream || std::filesystem::is_directory(path))
+    throw InputError({path, 0, ""}, "cannot open the job file");
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return job_from_text(text.str(), path, std::filesystem::path(path).parent_path().string());
+}
+
+}  // namespace transload

@@ -1,0 +1,53 @@
+// Reading a job: one YAML (or JSON) file that names tensors or a model, both layouts and the
+// topology.
+//
+// Two forms (docs/jobs.md): a *tensor job* gives exact layouts of a few tensors; a *whole-model
+// job* names a model and lets the engines' rules lay it out. Both end as a Job: a topology, a
+// reshard problem, and what the user asked of the planner. Everything that is wrong with the input
+// is refused here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/yaml.h"
+#include "planner/layout/problem.h"
+#include "planner/schedule/plan.h"
+#include "topologies/topology.h"
+
+namespace transload {
+
+// Empty optionals are `auto`.
+struct PlanOptions {
+  std::optional<std::int64_t> staging_bytes;  // per rank, all classes but bucket buffers
+  std::optional<std::int64_t> chunk_bytes;
+  std::optional<Discipline> discipline;
+  std::optional<std::uint32_t> window;   // W: posted and unfinished operations per port
+  std::optional<std::uint32_t> colours;  // G: colours per issue group
+  std::string executor = "auto";         // auto | nccl | host
+};
+
+struct StrategyChoice {
+  std::string name = "transload";
+  std::optional<std::int64_t> bucket_bytes;  // gather-broadcast: size of a packed bucket
+};
+
+struct Job {
+  std::string name;  // file name without folder and ending
+  std::string text;  // as read
+  Topology topology;
+  ReshardProblem problem;
+  StrategyChoice strategy;
+  PlanOptions options;
+  std::int64_t model_parameters = 0;  // elements of the model's moved parts; 0 for tensor jobs
+};
+
+// Throws InputError with file, line and field, or tensor and rank.
+Job load_job(const std::string& path);
+Job job_from_text(const std::string& text, const std::string& name, const std::string& base_folder);
+
+// `name` or `{name: settings}`; used by jobs and by --strategy.
+StrategyChoice parse_strategy(const YamlValue& value);
+
+}  // namespace transload

@@ -1,0 +1,76 @@
+#include <algorithm>
+
+#include "planner/job/sections.h"
+
+namespace transload {
+namespace {
+
+bool is_auto(const YamlValue& value) { return value.is_scalar() && value.text() == "auto"; }
+
+// Options of the contract whose other values later versions bring: only these are planned here.
+void accept_only(YamlMap& map, const char* key, const std::vector<std::string_view>& words) {
+  if (const auto value = map.optional(key)) value->word_of(words);
+}
+
+}  // namespace
+
+PlanOptions parse_options(const YamlValue& value) {
+  PlanOptions options;
+  YamlMap map = value.map();
+  if (const auto bytes = map.optional("staging_bytes"); bytes && !is_auto(*bytes)) {
+    options.staging_bytes = bytes->bytes();
+    if (*options.staging_bytes < 1) bytes->fail("expected at least 1 byte");
+  }
+  if (const auto bytes = map.optional("chunk_bytes"); bytes && !is_auto(*bytes)) {
+    options.chunk_bytes = bytes->bytes();
+    if (*options.chunk_bytes < 1) bytes->fail("expected at least 1 byte");
+  }
+  if (const auto word = map.optional("discipline"); word && !is_auto(*word)) {
+    const std::string name = word->word_of({"windows", "groups", "unbounded", "auto"});
+    options.discipline = name == "windows"  ? Discipline::kWindows
+                         : name == "groups" ? Discipline::kGroups
+                                            : Discipline::kUnbounded;
+  }
+  if (const auto window = map.optional("window"); window && !is_auto(*window))
+    options.window = static_cast<std::uint32_t>(window->integer_in(1, 4096));
+  if (const auto colours = map.optional("colours"); colours && !is_auto(*colours))
+    options.colours = static_cast<std::uint32_t>(colours->integer_in(1, 512));
+  if (const auto executor = map.optional("executor"))
+    options.executor = executor->word_of({"auto", "nccl", "host"});
+  accept_only(map, "convert", {"auto"});
+  accept_only(map, "digest", {"first", "never"});
+  accept_only(map, "helpers", {"job", "none"});
+  accept_only(map, "max_peers", {"none"});
+  map.finish();
+  return options;
+}
+
+StrategyChoice parse_strategy(const YamlValue& value) {
+  static const std::vector<std::string_view> names = {"transload", "p2p", "gather-broadcast"};
+  StrategyChoice choice;
+  if (value.is_scalar()) {
+    choice.name = value.word_of(names);
+    return choice;
+  }
+  YamlMap map = value.map();
+  const auto entries = map.entries();
+  if (entries.size() != 1) value.fail("expected one strategy, as `name` or `{name: settings}`");
+  const auto& [name, settings] = entries.front();
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    const auto near = nearest_word(name, names);
+    value.fail("unknown strategy " + name + (near ? " (did you mean " + *near + "?)" : ""));
+  }
+  choice.name = name;
+  if (!settings.is_null()) {
+    YamlMap keys = settings.map();
+    if (name == "gather-broadcast")
+      if (const auto bytes = keys.optional("bucket_bytes")) {
+        choice.bucket_bytes = bytes->bytes();
+        if (*choice.bucket_bytes < 1) bytes->fail("expected at least 1 byte");
+      }
+    keys.finish();
+  }
+  return choice;
+}
+
+}  // namespace transload

@@ -1,0 +1,137 @@
+// Making a plan by hand or by strategy: rows are added in any order, `seal` sorts operations by
+// key, numbers them, lays out every CSR and seals the file image.
+//
+// Strategies use it through planner/strategy; tests build small plans with it directly.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/dtype.h"
+#include "planner/schedule/plan_file.h"
+
+namespace transload {
+
+struct LoopSpec {
+  std::uint8_t dim = 0;
+  std::int64_t length = 0;
+  std::int64_t stride_bits = 0;
+};
+
+struct ShardSpec {
+  Side side = Side::kSource;
+  std::uint32_t tensor_first = 0;
+  std::uint32_t tensor_count = 1;
+  std::uint64_t box = 0;
+  std::uint32_t buffer = 0;
+  std::uint32_t inner_count = 1;
+  std::uint64_t bit_offset = 0;
+  std::uint64_t inner_bits = 0;
+  std::vector<LoopSpec> loops;
+};
+
+struct SliceSpec {
+  std::uint32_t tensor_first = 0;
+  std::uint32_t tensor_count = 1;
+  std::uint32_t tensor_step = 1;
+  std::uint64_t box = 0;
+};
+
+// One operation before numbering. `key` orders it globally; keys need not be dense but must be
+// unique.
+struct OpSpec {
+  std::uint64_t key = 0;
+  OpKind kind = OpKind::kTransfer;
+  OpRole role = OpRole::kInject;
+  std::int32_t source = 0;
+  std::int32_t destination = 0;
+  std::int32_t out_port = kNone;
+  std::int32_t in_port = kNone;
+  std::int32_t bundle = kNone;
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+  std::int32_t source_slot = kNone;
+  std::int32_t destination_slot = kNone;
+  std::int32_t group = kNone;
+  std::int32_t collective = kNone;
+  std::uint32_t chunk = 0;
+  std::uint16_t hop = 0;
+  std::uint32_t run_bytes = 0;
+  std::int64_t cost_ps = 0;
+};
+
+class PlanBuilder {
+ public:
+  PlanBuilder();
+
+  // Ranks must be added first; rank r is the r-th added.
+  std::int32_t add_rank(std::int32_t node, std::int32_t domain, std::int32_t gpu_model,
+                        std::uint64_t memory_bytes);
+  // One call per GPU model, in order: (run bytes, efficiency ppm) ascending; empty: copies run
+  // at 1.
+  void add_gpu_model(std::span<const std::pair<std::uint64_t, std::int64_t>> copy_rates);
+  std::uint32_t add_link(LinkKind kind, std::int64_t rate, std::int64_t efficiency_ppm,
+                         std::string_view name);
+  std::int32_t add_port(PortKind kind, std::int32_t rank, std::uint32_t link, std::uint32_t window,
+                        std::int64_t latency_ps, std::int64_t occupancy_ps, std::string_view name);
+  void set_port_window(std::int32_t port, std::uint32_t window);
+  std::uint32_t add_tensor(std::string_view name, std::span<const std::int64_t> shape, DType dtype);
+  // Bounds lo, hi per dimension; equal boxes are stored once.
+  std::uint64_t add_box(std::span<const std::int64_t> bounds);
+  // Returns the rank-local number of the first of `count` buffers.
+  std::uint32_t add_buffers(std::int32_t rank, Side side, std::uint64_t bytes, std::uint32_t count,
+                            std::string_view name = {});
+  void add_shard(std::int32_t rank, const ShardSpec& shard);
+  // A dense row-major shard of `count` tensors from `tensor`, each in a buffer of its own.
+  void add_dense_shard(std::int32_t rank, Side side, std::uint32_t tensor, std::uint32_t count,
+                       std::span<const std::int64_t> bounds);
+  std::int32_t add_bundle(std::span<const SliceSpec> slices);
+  std::uint64_t bundle_bytes(std::int32_t bundle) const;
+  void set_staging(std::int32_t rank, SlotClass slot_class, std::uint32_t slots,
+                   std::uint64_t slot_bytes);
+
+  // Returns a handle (insertion number) for add_after / add_stream.
+  OpId add_op(const OpSpec& op);
+  void add_after(OpId op, OpId predecessor);
+  void add_stream(OpId op, OpId upstream);
+  void reserve_ops(std::size_t operations, std::size_t edges);
+  std::size_t operations() const { return ops_.size(); }
+
+  Plan seal(const PlanHeader& header);
+
+ private:
+  std::uint64_t add_name(std::string_view name);
+  std::uint64_t add_extents(std::span<const std::int64_t> shape);
+  void lay_out_rank_tables();
+  std::vector<OpId> number_operations();
+  void lay_out_edges(const std::vector<OpId>& number,
+                     const std::vector<std::pair<OpId, OpId>>& edges,
+                     std::vector<std::uint64_t>& first, std::vector<OpId>& targets) const;
+  void lay_out_programs();
+
+  struct BufferRow {
+    std::int32_t rank;
+    std::uint32_t index;
+    std::uint32_t count;
+    std::uint64_t bytes;
+    Side side;
+    std::uint64_t name;
+  };
+
+  PlanTables tables_;
+  std::vector<OpSpec> ops_;
+  std::vector<std::pair<OpId, OpId>> after_;   // (op, predecessor)
+  std::vector<std::pair<OpId, OpId>> stream_;  // (op, upstream)
+  std::vector<BufferRow> buffers_;
+  std::vector<std::uint32_t> next_buffer_;  // per rank
+  std::vector<std::pair<std::int32_t, ShardSpec>> shards_;
+  std::unordered_map<std::string, std::uint64_t> box_of_bounds_;  // look-up only, never iterated
+  std::unordered_map<std::string, std::uint64_t> extents_of_shape_;
+};
+
+}  // namespace transload

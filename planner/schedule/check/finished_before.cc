@@ -1,0 +1,44 @@
+#include "planner/schedule/check/finished_before.h"
+
+#include <algorithm>
+
+namespace transload {
+
+void FinishedBefore::reach(OpId op) {
+  if (reached_[op] == token_) return;
+  reached_[op] = token_;
+  next_.push_back(op);
+}
+
+void FinishedBefore::search(OpId op, OpId least) {
+  std::size_t visited = 0;
+  for (int hop = 1; hop < kHops && !next_.empty(); ++hop) {
+    frontier_.swap(next_);
+    next_.clear();
+    for (const OpId at : frontier_) {
+      // Ids rise along edges, so nothing below `least` leads to it.
+      if (at <= least || at >= op) continue;
+      if (++visited > kNodes) return;
+      for (const OpId before : op_after(plan_, at)) reach(before);
+      for (const OpId upstream : op_stream(plan_, at))
+        if (plan_.op_begin[upstream] >= plan_.op_begin[at] &&
+            plan_.op_begin[upstream] + plan_.op_bytes[upstream] <=
+                plan_.op_begin[at] + plan_.op_bytes[at])
+          reach(upstream);
+    }
+  }
+}
+
+OpId FinishedBefore::first_unordered(OpId op, std::span<const OpId> earlier) {
+  if (earlier.empty()) return op;
+  ++token_;
+  next_.clear();
+  for (const OpId before : op_after(plan_, op)) reach(before);
+  const auto unreached = [&](OpId other) { return reached_[other] != token_; };
+  if (std::none_of(earlier.begin(), earlier.end(), unreached)) return op;
+  search(op, *std::min_element(earlier.begin(), earlier.end()));
+  const auto missing = std::find_if(earlier.begin(), earlier.end(), unreached);
+  return missing == earlier.end() ? op : *missing;
+}
+
+}  // namespace transload

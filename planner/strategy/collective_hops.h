@@ -1,0 +1,82 @@
+// Lowering collectives on bucket buffers into transfers: who holds which bytes of the bucket
+// already, and so which edges a hop needs. Internal to gather-broadcast.
+//
+// Two shapes cover it: a *chain* hands a range from one rank to the next, and a *line all-gather*
+// lets every rank of a line collect what the others hold, by one stream to the right and one to the
+// left (on full-duplex links as fast as a ring, and without a ring's cyclic streams).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/strategy/buckets.h"
+#include "planner/strategy/fabric.h"
+
+namespace transload {
+
+// One collective of one bucket.
+struct CollectivePhase {
+  std::int32_t id = 0;
+  std::int32_t group = kNone;
+  OpRole role = OpRole::kCollective;
+  bool ordered = false;  // its hops follow the same hops of the previous bucket
+};
+
+// Emits the operations of buckets in order. Every rank has `kBucketSlots` bucket slots; bucket b
+// uses slot b mod kBucketSlots, and its first writers wait for everybody who used the slot before.
+class CollectiveEmitter {
+ public:
+  static constexpr std::uint32_t kBucketSlots = 2;
+
+  CollectiveEmitter(PlanBuilder& builder, const Fabric& fabric);
+
+  void begin_bucket(const Bucket& bucket);
+  // Copies the owner's part from its shards into its bucket slot.
+  void pack(const BucketPart& part, std::uint32_t run_bytes, std::int64_t cost_ps);
+  // One transfer per non-empty range. In an ordered phase the same call of the previous bucket must
+  // be done first: one communicator runs its operations in issue order.
+  void hop(const CollectivePhase& phase, Rank from, Rank to, const std::vector<ByteRange>& ranges,
+           std::size_t rail);
+  // held[j]: ranges that the j-th rank of the line holds when the collective begins.
+  void line_all_gather(const CollectivePhase& phase, const std::vector<Rank>& line,
+                       const std::vector<std::vector<ByteRange>>& held);
+  // Copies what the rank wants out of its bucket slot.
+  void load(Rank rank, std::uint32_t run_bytes, std::int64_t cost_ps);
+
+  std::int64_t largest_bucket() const { return largest_; }
+
+ private:
+  struct Writer {
+    ByteRange range;
+    OpId op;
+    std::int32_t collective;  // kNone: a pack
+  };
+  // What happened to one rank's slot in the current generation.
+  struct SlotUse {
+    std::uint64_t bucket = 0;
+    std::vector<Writer> writers;
+    std::vector<OpId> users;           // readers and writers
+    std::vector<OpId> previous_users;  // of the bucket before in this slot
+  };
+
+  SlotUse& use(Rank rank);
+  OpSpec base(const ByteRange& range);
+  void add_writer(Rank rank, const ByteRange& range, OpId op, std::int32_t collective);
+  OpId transfer(const CollectivePhase& phase, Rank from, Rank to, const ByteRange& range,
+                std::size_t rail);
+
+  PlanBuilder& builder_;
+  const Fabric& fabric_;
+  std::vector<SlotUse> slots_;  // rank x kBucketSlots
+  const Bucket* bucket_ = nullptr;
+  std::uint64_t number_ = 0;  // of the bucket, from 1
+  std::uint64_t next_key_ = 0;
+  std::int64_t largest_ = 0;
+  std::vector<std::vector<OpId>> previous_hops_;  // ordered phases, by call of `hop`
+  std::vector<std::vector<OpId>> hops_;
+};
+
+// Merges ranges that touch; the result is ascending.
+std::vector<ByteRange> merge_ranges(std::vector<ByteRange> ranges);
+
+}  // namespace transload

@@ -1,0 +1,37 @@
+// From routes to operations: chunks, global order, issue groups, staging slots, edges.
+//
+// Common to all point-to-point strategies, so that what is compared is who sends what to whom and
+// not how well somebody queued it.
+#pragma once
+
+#include <cstdint>
+
+#include "planner/strategy/chunks.h"
+#include "planner/strategy/class_runs.h"
+#include "planner/strategy/routes.h"
+
+namespace transload {
+
+struct EmitOptions {
+  Discipline discipline = Discipline::kWindows;
+  std::uint32_t window = 16;
+  std::uint32_t colours = 16;
+  std::uint32_t operations_per_group = 1024;  // issue limit of NCCL (Megatron-LM#7189: 24,000 hung)
+  std::int64_t chunk_bytes = 0;               // 0: auto
+  std::int64_t staging_bytes = std::int64_t{4} << 30;
+};
+
+// What was settled on: over the staging limit the chunk shrinks to 4 MiB, then window or colours
+// to 2.
+struct EmitResult {
+  std::int64_t chunk_bytes = 0;
+  std::uint32_t window = 0;
+  std::uint32_t colours = 0;
+};
+
+// Adds a bundle per demand class and all operations. InputError where even the smallest shape does
+// not fit the staging limit, naming rank, need and limit.
+EmitResult emit_routes(PlanBuilder& builder, const ReshardProblem& problem, const Demand& demand,
+                       const Fabric& fabric, const RouteSet& routes, const EmitOptions& options);
+
+}  // namespace transload

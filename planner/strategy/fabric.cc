@@ -1,0 +1,160 @@
+#include "planner/strategy/fabric.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "common/check.h"
+
+namespace transload {
+namespace {
+
+// A port twice as fast as the slowest of its kind may have twice as many operations in flight.
+constexpr std::uint32_t kMaxUnits = 64;
+
+class FabricMaker {
+ public:
+  FabricMaker(PlanBuilder& builder, const Topology& topology, const ReshardProblem& problem)
+      : builder_(builder), topology_(topology), problem_(problem) {}
+
+  Fabric make() {
+    for (const GpuModel& model : topology_.gpu_models) {
+      std::vector<std::pair<std::uint64_t, std::int64_t>> rates;
+      for (const CopyRate& rate : model.copy_rates)
+        rates.emplace_back(static_cast<std::uint64_t>(rate.run_bytes), rate.efficiency_ppm);
+      builder_.add_gpu_model(rates);
+    }
+    for (const Gpu& gpu : topology_.gpus) {
+      const GpuModel& model = topology_.gpu_models[static_cast<std::size_t>(gpu.model)];
+      builder_.add_rank(gpu.node, gpu.domain, gpu.model,
+                        static_cast<std::uint64_t>(model.memory_bytes));
+      fabric_.domain.push_back(gpu.domain);
+      fabric_.node.push_back(gpu.node);
+    }
+    fabric_.ranks.resize(topology_.gpus.size());
+    find_slowest();
+    for (Rank rank : job_ranks()) add_rank_ports(rank);
+    fabric_.network_overhead_ps = topology_.nic.latency_ps + topology_.nic.occupancy_ps;
+    fabric_.slowest_nic = achieved_rate(slowest_nic_, topology_.nic);
+    return std::move(fabric_);
+  }
+
+ private:
+  std::vector<Rank> job_ranks() const {
+    std::vector<Rank> ranks;
+    std::set_union(problem_.source_ranks.begin(), problem_.source_ranks.end(),
+                   problem_.destination_ranks.begin(), problem_.destination_ranks.end(),
+                   std::back_inserter(ranks));
+    return ranks;
+  }
+
+  void find_slowest() {
+    const auto lower = [](std::int64_t& least, std::int64_t rate) {
+      if (rate > 0 && (least == 0 || rate < least)) least = rate;
+    };
+    for (Rank rank : job_ranks()) {
+      const Gpu& gpu = topology_.gpus[static_cast<std::size_t>(rank)];
+      lower(slowest_nvlink_, gpu.nvlink_rate);
+      for (std::int32_t nic : gpu.nics)
+        lower(slowest_nic_, topology_.nics[static_cast<std::size_t>(nic)].rate);
+    }
+  }
+
+  std::int32_t add_port(PortKind kind, Rank rank, std::uint32_t link, std::int64_t line,
+                        std::int64_t slowest, const LinkCosts& costs, const std::string& name) {
+    const auto units = static_cast<std::uint32_t>(
+        slowest > 0 ? std::clamp<std::int64_t>(line / slowest, 1, kMaxUnits) : 1);
+    fabric_.port_rate.push_back(achieved_rate(line, costs));
+    fabric_.port_units.push_back(units);
+    return builder_.add_port(kind, rank, link, units, costs.latency_ps, costs.occupancy_ps, name);
+  }
+
+  void add_nic(Rank rank, std::int32_t index) {
+    const Nic& nic = topology_.nics[static_cast<std::size_t>(index)];
+    auto found = nic_ports_.find(index);
+    if (found == nic_ports_.end()) {
+      const auto add = [&](PortKind kind, LinkKind link_kind, const char* direction) {
+        const std::string name = fmt::format("{}.{}", nic.name, direction);
+        const std::uint32_t link =
+            builder_.add_link(link_kind, nic.rate, topology_.nic.efficiency_ppm, name);
+        return add_port(kind, rank, link, nic.rate, slowest_nic_, topology_.nic, name);
+      };
+      const std::int32_t out = add(PortKind::kNicOut, LinkKind::kNicOut, "out");
+      const std::int32_t in = add(PortKind::kNicIn, LinkKind::kNicIn, "in");
+      found = nic_ports_.emplace(index, std::pair(out, in)).first;
+    }
+    fabric_.ranks[static_cast<std::size_t>(rank)].nic_out.push_back(found->second.first);
+    fabric_.ranks[static_cast<std::size_t>(rank)].nic_in.push_back(found->second.second);
+  }
+
+  void add_rank_ports(Rank rank) {
+    const Gpu& gpu = topology_.gpus[static_cast<std::size_t>(rank)];
+    RankPorts& ports = fabric_.ranks[static_cast<std::size_t>(rank)];
+    for (std::int32_t nic : gpu.nics) add_nic(rank, nic);
+    const std::string prefix = fmt::format("gpu{}", rank);
+    if (gpu.nvlink_rate > 0) {
+      const auto add = [&](PortKind kind, LinkKind link_kind, const char* direction) {
+        const std::string name = fmt::format("{}.nvlink.{}", prefix, direction);
+        const std::uint32_t link =
+            builder_.add_link(link_kind, gpu.nvlink_rate, topology_.nvlink.efficiency_ppm, name);
+        return add_port(kind, rank, link, gpu.nvlink_rate, slowest_nvlink_, topology_.nvlink, name);
+      };
+      ports.nvlink_out = add(PortKind::kNvlinkOut, LinkKind::kNvlinkOut, "out");
+      ports.nvlink_in = add(PortKind::kNvlinkIn, LinkKind::kNvlinkIn, "in");
+    }
+    const GpuModel& model = topology_.gpu_models[static_cast<std::size_t>(gpu.model)];
+    const std::uint32_t hbm = builder_.add_link(LinkKind::kHbm, model.hbm_rate,
+                                                topology_.copy.efficiency_ppm, prefix + ".hbm");
+    ports.pack =
+        add_port(PortKind::kPack, rank, hbm, model.hbm_rate, 0, topology_.copy, prefix + ".pack");
+    ports.unpack = add_port(PortKind::kUnpack, rank, hbm, model.hbm_rate, 0, topology_.copy,
+                            prefix + ".unpack");
+  }
+
+  PlanBuilder& builder_;
+  const Topology& topology_;
+  const ReshardProblem& problem_;
+  Fabric fabric_;
+  std::int64_t slowest_nic_ = 0;
+  std::int64_t slowest_nvlink_ = 0;
+  std::map<std::int32_t, std::pair<std::int32_t, std::int32_t>> nic_ports_;
+};
+
+// Consecutive groups with the same layout on one side share shard rows.
+void add_side(PlanBuilder& builder, const ReshardProblem& problem, Side side) {
+  const auto layout_of = [&](const TensorGroup& group) {
+    return side == Side::kSource ? group.source : group.destination;
+  };
+  for (std::size_t g = 0; g < problem.groups.size();) {
+    const TensorGroup& first = problem.groups[g];
+    std::uint32_t count = 0;
+    for (; g < problem.groups.size() && layout_of(problem.groups[g]) == layout_of(first) &&
+           problem.groups[g].shape == first.shape && problem.groups[g].dtype == first.dtype;
+         ++g)
+      count += problem.groups[g].count;
+    for (const RankBox& shard : problem.layouts[layout_of(first)].shards)
+      builder.add_dense_shard(shard.rank, side, first.first, count, shard.box.bounds);
+  }
+}
+
+}  // namespace
+
+Fabric add_fabric(PlanBuilder& builder, const Topology& topology, const ReshardProblem& problem) {
+  return FabricMaker(builder, topology, problem).make();
+}
+
+void set_windows(PlanBuilder& builder, const Fabric& fabric, std::uint32_t window) {
+  for (std::size_t port = 0; port < fabric.port_units.size(); ++port)
+    builder.set_port_window(static_cast<std::int32_t>(port), window * fabric.port_units[port]);
+}
+
+void add_tensors_and_shards(PlanBuilder& builder, const ReshardProblem& problem) {
+  for (const TensorGroup& group : problem.groups)
+    for (std::uint32_t i = 0; i < group.count; ++i)
+      builder.add_tensor(problem.names[group.first + i], group.shape, group.dtype);
+  add_side(builder, problem, Side::kSource);
+  add_side(builder, problem, Side::kDestination);
+}
+
+}  // namespace transload

@@ -1,0 +1,51 @@
+#include "planner/strategy/routes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/check.h"
+#include "common/error.h"
+#include "common/units.h"
+
+namespace transload {
+
+void PortLoads::add(std::int32_t port, std::int64_t bytes) {
+  const auto p = static_cast<std::size_t>(port);
+  ps_[p] += duration_ps(bytes, fabric_.port_rate[p]);
+}
+
+std::int32_t PortLoads::least(const std::vector<std::int32_t>& ports) const {
+  TRANSLOAD_CHECK(!ports.empty(), "there is a port to choose");
+  return *std::min_element(ports.begin(), ports.end(),
+                           [&](std::int32_t a, std::int32_t b) { return of(a) < of(b); });
+}
+
+PortPair choose_ports(const Fabric& fabric, const PortLoads& loads, Rank source, Rank landing) {
+  const RankPorts& from = fabric.ranks[static_cast<std::size_t>(source)];
+  const RankPorts& to = fabric.ranks[static_cast<std::size_t>(landing)];
+  const bool one_domain = fabric.domain[static_cast<std::size_t>(source)] ==
+                          fabric.domain[static_cast<std::size_t>(landing)];
+  if (one_domain && from.nvlink_out != kNone && to.nvlink_in != kNone)
+    return {from.nvlink_out, to.nvlink_in};
+  if (from.nic_out.empty() || to.nic_in.empty())
+    throw InputError(
+        fmt::format("ranks {} and {}: no link of the topology joins them", source, landing));
+  return {loads.least(from.nic_out), loads.least(to.nic_in)};
+}
+
+Rank least_loaded_holder(const Fabric& fabric, const PortLoads& loads,
+                         std::span<const Rank> holders, Rank landing) {
+  Rank best = holders.front();
+  std::int64_t best_load = loads.of(choose_ports(fabric, loads, best, landing).out);
+  for (Rank holder : holders.subspan(1)) {
+    const std::int64_t load = loads.of(choose_ports(fabric, loads, holder, landing).out);
+    if (load < best_load) {
+      best_load = load;
+      best = holder;
+    }
+  }
+  return best;
+}
+
+}  // namespace transload

@@ -1,0 +1,78 @@
+#include "simulator/replay/child_process.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <exception>
+
+#include "common/error.h"
+
+namespace transload {
+namespace {
+
+constexpr std::size_t kMessageBytes = 4096;
+constexpr int kChildFailed = 1;
+
+[[noreturn]] void run_child(pid_t parent, const std::function<void()>& work,
+                            std::span<char> message) {
+  // The replay must not outlive a parent that was killed; the second look closes the race before
+  // the call.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(kChildFailed);
+  try {
+    work();
+    _exit(0);
+  } catch (const std::exception& error) {
+    const std::size_t length = std::min(std::strlen(error.what()), message.size() - 1);
+    std::memcpy(message.data(), error.what(), length);
+  } catch (...) {
+    std::memcpy(message.data(), "unknown exception", sizeof("unknown exception"));
+  }
+  _exit(kChildFailed);
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR)
+      throw RunFailure(fmt::format("waiting for the simulation: {}", std::strerror(errno)));
+  return status;
+}
+
+}  // namespace
+
+SharedMemory::SharedMemory(std::size_t bytes)
+    : base_(mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0)),
+      bytes_(std::max<std::size_t>(bytes, 1)) {
+  if (base_ == MAP_FAILED)
+    throw RunFailure(
+        fmt::format("no memory for the simulation ({} bytes): {}", bytes_, std::strerror(errno)));
+}
+
+SharedMemory::~SharedMemory() { munmap(base_, bytes_); }
+
+void run_in_child(const std::string& what, const std::function<void()>& work) {
+  const SharedMemory memory(kMessageBytes);
+  const std::span<char> message = memory.at<char>(0, kMessageBytes);
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0) throw RunFailure(fmt::format("{}: no process: {}", what, std::strerror(errno)));
+  if (child == 0) run_child(parent, work, message);
+  const int status = wait_for(child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  if (WIFSIGNALED(status))
+    throw RunFailure(fmt::format("{}: its process was ended by signal {} ({})", what,
+                                 WTERMSIG(status), strsignal(WTERMSIG(status))));
+  if (message[0] != '\0') throw RunFailure(fmt::format("{}: {}", what, message.data()));
+  throw RunFailure(fmt::format("{}: its process ended with code {}", what, WEXITSTATUS(status)));
+}
+
+}  // namespace transload

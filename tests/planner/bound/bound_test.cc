@@ -1,0 +1,136 @@
+#include "planner/bound/bound.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "common/units.h"
+#include "planner/bound/min_max_flow.h"
+#include "planner/job/job.h"
+#include "tests/testing/random_job.h"
+
+namespace transload {
+namespace {
+
+BoundReport bounds_of(const std::string& text) {
+  const Job job = job_from_text(text, "job.yaml", "");
+  return compute_bounds(job.problem, make_demand(job.problem), job.topology);
+}
+
+double seconds(const BoundReport& report, const std::string& name) {
+  for (const Bound& bound : report.bounds)
+    if (bound.name == name) return to_seconds(bound.ps);
+  ADD_FAILURE() << "no bound " << name;
+  return -1;
+}
+
+// Unit rates: NIC 1 byte/s, NVLink 9 byte/s, 1-byte elements.
+std::string unit_job(int trainers, const std::string& source) {
+  return "topology:\n  efficiency: 1\n  latency: 0\n  nodes:\n    - {gpus: " +
+         std::to_string(trainers) +
+         ", nic: 1B/s, nvlink: 9B/s}\n    - {gpus: 4, nic: 1B/s, nvlink: 9B/s}\n"
+         "tensors:\n  - {name: w, shape: [8, 8], dtype: uint8, source: " +
+         source +
+         ", destination: {mesh: {y: 4}, placements: [S(1)], ranks: " + std::to_string(trainers) +
+         "-" + std::to_string(trainers + 3) + "}}\n";
+}
+
+TEST(Bound, ExampleAIsSourceBoundAt32Seconds) {
+  // 64 bytes sit on two trainers of one node and must leave it once over 2 NICs: 32 s. Each
+  // receiver needs 16 bytes over NIC + NVLink (10 byte/s): 1.6 s; its node 64 bytes over 4 NICs: 16
+  // s.
+  const BoundReport report =
+      bounds_of(unit_job(2, "{mesh: {x: 2}, placements: [S(0)], ranks: 0-1}"));
+  EXPECT_EQ(report.binding, "src_once");
+  EXPECT_DOUBLE_EQ(to_seconds(report.bound_ps), 32.0);
+  EXPECT_DOUBLE_EQ(seconds(report, "dst_gpu"), 1.6);
+  EXPECT_DOUBLE_EQ(seconds(report, "domain_in"), 16.0);
+  // 64 bytes over NICs + NVLink of the node: 4 * (1 + 9).
+  EXPECT_DOUBLE_EQ(seconds(report, "nvlink"), 1.6);
+}
+
+TEST(Bound, ExampleAPrimeHalvesWithASecondReplica) {
+  const BoundReport report =
+      bounds_of(unit_job(4, "{mesh: {replica: 2, x: 2}, placements: [R, S(0)], ranks: 0-3}"));
+  EXPECT_DOUBLE_EQ(to_seconds(report.bound_ps), 16.0);
+  EXPECT_DOUBLE_EQ(seconds(report, "src_once"), 16.0);
+}
+
+TEST(Bound, UnequalHoldersAreAssignedExclusively) {
+  // Example D: a (60 bytes) only on rank 0, b (60 bytes) on ranks 0 and 1, each its own domain:
+  // max(60 / 1, 120 / 2) = 60 s.
+  const BoundReport report = bounds_of(R"(
+topology: {efficiency: 1, latency: 0, nodes: [{count: 2, gpus: 1, nic: 1B/s}, {gpus: 1, nic: 100B/s}]}
+tensors:
+  - {name: a, shape: [60], dtype: uint8, source: {mesh: {x: 1}, placements: [R], ranks: 0},
+     destination: {mesh: {y: 1}, placements: [R], ranks: 2}}
+  - {name: b, shape: [60], dtype: uint8, source: {mesh: {x: 2}, placements: [R], ranks: 0-1},
+     destination: {mesh: {y: 1}, placements: [R], ranks: 2}}
+)");
+  EXPECT_DOUBLE_EQ(seconds(report, "src_once"), 60.0);
+}
+
+TEST(Bound, LocalBytesCostNothing) {
+  const BoundReport report = bounds_of(R"(
+topology: {efficiency: 1, latency: 0, nodes: [{count: 2, gpus: 1, nic: 1B/s}]}
+tensors:
+  - {name: a, shape: [60], dtype: uint8, source: {mesh: {x: 2}, placements: [R], ranks: 0-1},
+     destination: {mesh: {y: 2}, placements: [S(0)], ranks: 0-1}}
+)");
+  EXPECT_EQ(report.bound_ps, 0);
+}
+
+TEST(Bound, LineRatesIgnoreEfficiency) {
+  const BoundReport report = bounds_of(R"(
+topology: {efficiency: 0.5, latency: 0, nodes: [{count: 2, gpus: 1, nic: 10B/s}]}
+tensors:
+  - {name: a, shape: [100], dtype: uint8, source: {mesh: {x: 1}, placements: [R], ranks: 0},
+     destination: {mesh: {y: 1}, placements: [R], ranks: 1}}
+)");
+  EXPECT_DOUBLE_EQ(to_seconds(report.bound_ps), 20.0);
+  EXPECT_DOUBLE_EQ(to_seconds(report.bound_line_rate_ps), 10.0);
+}
+
+TEST(MinMaxFlow, EqualsTheWorstSetOfDemandsByBruteForce) {
+  // T* = max over sets Y of demands: w(Y) / E(N(Y)). All 2^n sets are tried.
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 300; ++round) {
+    const auto ports = static_cast<std::size_t>(testing::pick(random, 1, 6));
+    std::vector<std::int64_t> rates;
+    for (std::size_t p = 0; p < ports; ++p) rates.push_back(testing::pick(random, 1, 50));
+    std::vector<FlowDemand> demands(static_cast<std::size_t>(testing::pick(random, 1, 9)));
+    for (FlowDemand& demand : demands) {
+      demand.bytes = testing::pick(random, 0, 1000);
+      for (std::uint32_t p = 0; p < ports; ++p)
+        if (testing::pick(random, 0, 1) == 1) demand.ports.push_back(p);
+      if (demand.ports.empty()) demand.ports.push_back(0);
+    }
+    std::int64_t best_bytes = 0;
+    std::int64_t best_rate = 1;
+    for (std::uint32_t set = 1; set < 1u << demands.size(); ++set) {
+      std::int64_t bytes = 0;
+      std::vector<bool> used(ports, false);
+      for (std::size_t i = 0; i < demands.size(); ++i) {
+        if ((set >> i & 1u) == 0) continue;
+        bytes += demands[i].bytes;
+        for (std::uint32_t p : demands[i].ports) used[p] = true;
+      }
+      std::int64_t rate = 0;
+      for (std::size_t p = 0; p < ports; ++p)
+        if (used[p]) rate += rates[p];
+      if (static_cast<__int128>(bytes) * best_rate > static_cast<__int128>(best_bytes) * rate) {
+        best_bytes = bytes;
+        best_rate = rate;
+      }
+    }
+    const MinMaxCut cut = min_max_cut(demands, rates);
+    EXPECT_EQ(static_cast<__int128>(cut.bytes) * best_rate,
+              static_cast<__int128>(best_bytes) * cut.rate)
+        << "round " << round;
+  }
+}
+
+TEST(MinMaxFlow, NothingToMoveTakesNoTime) { EXPECT_EQ(min_max_cut({}, {1, 2}).bytes, 0); }
+
+}  // namespace
+}  // namespace transload

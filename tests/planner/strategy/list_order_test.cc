@@ -1,0 +1,62 @@
+#include "planner/strategy/list_order.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tests/testing/random_job.h"
+
+namespace transload {
+namespace {
+
+TEST(ListOrder, IsAPermutationOnRandomJobs) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 100; ++round) {
+    const auto ports = static_cast<std::int32_t>(testing::pick(random, 1, 6));
+    std::vector<PortJob> jobs;
+    for (std::int64_t i = testing::pick(random, 0, 60); i > 0; --i)
+      jobs.push_back({static_cast<std::int32_t>(testing::pick(random, 0, ports - 1)),
+                      static_cast<std::int32_t>(ports + testing::pick(random, 0, ports - 1)),
+                      testing::pick(random, 0, 100)});
+    std::vector<std::int64_t> rates;
+    std::vector<std::uint32_t> units;
+    for (std::int32_t p = 0; p < 2 * ports; ++p) {
+      rates.push_back(testing::pick(random, 0, 5));
+      units.push_back(static_cast<std::uint32_t>(testing::pick(random, 1, 3)));
+    }
+    std::vector<std::uint32_t> order = list_order(jobs, rates, units);
+    std::sort(order.begin(), order.end());
+    ASSERT_EQ(order.size(), jobs.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) EXPECT_EQ(order[i], i);
+  }
+}
+
+TEST(ListOrder, SpreadsSourcesOverDestinations) {
+  // Two sources with the same four destinations, one byte each: in every round (two consecutive
+  // starts) the two sources must serve different destinations; example A's rotation.
+  std::vector<PortJob> jobs;
+  for (std::int32_t source = 0; source < 2; ++source)
+    for (std::int32_t destination = 0; destination < 4; ++destination)
+      jobs.push_back({source, 2 + destination, 1});
+  const std::vector<std::int64_t> rates(6, 1);
+  const std::vector<std::uint32_t> units(6, 1);
+  const std::vector<std::uint32_t> order = list_order(jobs, rates, units);
+  for (std::size_t i = 0; i < order.size(); i += 2) {
+    EXPECT_NE(jobs[order[i]].out_port, jobs[order[i + 1]].out_port);
+    EXPECT_NE(jobs[order[i]].in_port, jobs[order[i + 1]].in_port);
+  }
+}
+
+TEST(ListOrder, PrefersThePeerWithMostLeft) {
+  // Source 0 has one transfer to port 2 (also wanted by nobody else) and one to port 3, which
+  // source 1 loads with ten more: port 3 is the bottleneck and goes first.
+  const std::vector<PortJob> jobs = {{0, 2, 1}, {0, 3, 1}, {1, 3, 10}};
+  const std::vector<std::uint32_t> order =
+      list_order(jobs, std::vector<std::int64_t>(4, 1), std::vector<std::uint32_t>(4, 1));
+  EXPECT_EQ(order.front(), 2u) << "the longest source starts first";
+  EXPECT_EQ(order[1], 0u) << "port 3 is busy, so source 0 serves port 2 meanwhile";
+}
+
+}  // namespace
+}  // namespace transload

@@ -1,0 +1,211 @@
+// The explicit form, inline and from files, and lists of several topologies.
+#include <gmock/gmock.h>
+
+#include "tests/topologies/loading.h"
+
+namespace transload {
+namespace {
+
+std::vector<std::int32_t> domains_of(const Topology& topology) {
+  std::vector<std::int32_t> domains;
+  for (const Gpu& gpu : topology.gpus) domains.push_back(gpu.domain);
+  return domains;
+}
+
+constexpr const char* kTwoGroups =
+    "topology:\n"
+    "  nodes: [{gpus: 2, nic: 1B/s, nvlink: 9B/s}, {gpus: 4, nic: 1B/s, nvlink: 9B/s}]\n"
+    "  efficiency: 1\n"
+    "  latency: 0\n";
+
+TEST(TopologyLoader, TwoGroupsOfUnequalNodesAreTwoDomains) {
+  const Topology topology = load(kTwoGroups);
+  EXPECT_EQ(topology.name, "inline");
+  EXPECT_TRUE(topology.unit_test_rates);
+  EXPECT_EQ(topology.fabric_kind, "non-blocking");
+  ASSERT_EQ(topology.nodes.size(), 2U);
+  EXPECT_EQ(topology.nodes[1].first_gpu, 2);
+  EXPECT_EQ(topology.nodes[1].gpu_count, 4);
+  EXPECT_EQ(domains_of(topology), (std::vector<std::int32_t>{0, 0, 1, 1, 1, 1}));
+  EXPECT_EQ(topology.domain_count, 2);
+  ASSERT_EQ(topology.nics.size(), 6U);
+  for (std::size_t device = 0; device < 6; ++device) {
+    EXPECT_EQ(topology.gpus[device].nics,
+              std::vector<std::int32_t>{static_cast<std::int32_t>(device)});
+    EXPECT_EQ(topology.gpus[device].nvlink_rate, 9);
+    EXPECT_EQ(achieved_rate(topology.nics[device].rate, topology.nic), 1);
+  }
+  EXPECT_EQ(topology.nics[5].rail, 3);
+}
+
+TEST(TopologyLoader, PlainEfficiencyAndLatencyHoldForEveryKind) {
+  const Topology exact = load(kTwoGroups);
+  const Topology slow = load(
+      "topology: {nodes: [{gpus: 1, nic: 100B/s}], efficiency: {value: 0.25, source: guess},"
+      " latency: 2us}");
+  for (const auto costs : {&Topology::nic, &Topology::nvlink, &Topology::copy}) {
+    EXPECT_EQ((exact.*costs).efficiency_ppm, 1'000'000);
+    EXPECT_EQ((exact.*costs).latency_ps, 0);
+    EXPECT_EQ((exact.*costs).occupancy_ps, 0);
+    EXPECT_EQ((slow.*costs).efficiency_ppm, 250'000);
+    EXPECT_EQ((slow.*costs).efficiency_source, "guess");
+    EXPECT_EQ((slow.*costs).latency_ps, 2'000'000);
+    EXPECT_EQ((slow.*costs).occupancy_ps, 2'000'000);
+    EXPECT_EQ((slow.*costs).latency_source, "stated by the user");
+  }
+}
+
+TEST(TopologyLoader, MapsOfEfficiencyAndLatencyAreReadKindByKind) {
+  const Topology topology = load(
+      "topology:\n"
+      "  nodes: [{gpus: 1, nic: 100B/s}]\n"
+      "  efficiency: {nic: 0.5, nvlink: 0.6, copy: {value: 0.7, source: bench}}\n"
+      "  latency:\n"
+      "    nic: {latency: 1us, occupancy: 2us, source: trace}\n"
+      "    nvlink: {latency: 3us}\n"
+      "    copy: {occupancy: 4us}\n");
+  EXPECT_EQ(topology.nic.efficiency_ppm, 500'000);
+  EXPECT_EQ(topology.nvlink.efficiency_ppm, 600'000);
+  EXPECT_EQ(topology.copy.efficiency_ppm, 700'000);
+  EXPECT_EQ(topology.copy.efficiency_source, "bench");
+  EXPECT_EQ(topology.nic.latency_ps, 1'000'000);
+  EXPECT_EQ(topology.nic.occupancy_ps, 2'000'000);
+  EXPECT_EQ(topology.nic.latency_source, "trace");
+  EXPECT_EQ(topology.nvlink.latency_ps, 3'000'000);
+  EXPECT_EQ(topology.nvlink.occupancy_ps, 8'000'000);
+  EXPECT_EQ(topology.copy.latency_ps, 0);
+  EXPECT_EQ(topology.copy.occupancy_ps, 4'000'000);
+}
+
+TEST(TopologyLoader, DefaultsOfTheLibraryHoldWhereNothingIsStated) {
+  const Topology topology = load("topology: {nodes: [{gpus: 1, nic: 50GB/s}]}");
+  EXPECT_EQ(topology.nic.efficiency_ppm, 950'000);
+  EXPECT_EQ(topology.nvlink.efficiency_ppm, 820'000);
+  EXPECT_EQ(topology.copy.efficiency_ppm, 860'000);
+  EXPECT_THAT(topology.nic.efficiency_source, testing::HasSubstr("nccl-tests"));
+  EXPECT_THAT(topology.copy.latency_source, testing::StartsWith("unverified"));
+}
+
+TEST(TopologyLoader, WithoutAGpuCopiesCostNoTime) {
+  const Topology topology =
+      load("topology: {nodes: [{gpus: 1, nic: 1GB/s}, {gpus: 1, gpu: h100, nic: 1GB/s}]}");
+  ASSERT_EQ(topology.gpu_models.size(), 2U);
+  EXPECT_EQ(topology.gpus[0].model, 0);
+  EXPECT_EQ(topology.gpu_models[0].hbm_rate, 0);
+  EXPECT_TRUE(topology.gpu_models[0].copy_rates.empty());
+  EXPECT_EQ(topology.gpus[1].model, 1);
+  EXPECT_EQ(topology.gpu_models[1].name, "h100");
+}
+
+TEST(TopologyLoader, WithoutNvlinkEveryGpuIsADomain) {
+  for (const char* nvlink : {"", ", nvlink: 0"}) {
+    const Topology topology =
+        load(std::string("topology: {nodes: [{count: 2, gpus: 2, nic: 9GB/s") + nvlink + "}]}");
+    EXPECT_EQ(domains_of(topology), (std::vector<std::int32_t>{0, 1, 2, 3}));
+    EXPECT_EQ(topology.domain_count, 4);
+    EXPECT_EQ(topology.gpus[0].nvlink_rate, 0);
+  }
+}
+
+TEST(TopologyLoader, NodesThatShareANameShareADomain) {
+  const Topology topology = load(
+      "topology:\n"
+      "  nodes:\n"
+      "    - {count: 2, gpus: 1, nic: 9GB/s, nvlink: 90GB/s, nvlink_domain: rack0}\n"
+      "    - {count: 2, gpus: 1, nic: 9GB/s, nvlink: 90GB/s}\n"
+      "    - {gpus: 2, nic: 9GB/s, nvlink: 45GB/s, nvlink_domain: rack1}\n"
+      "    - {gpus: 1, nic: 9GB/s, nvlink: 45GB/s, nvlink_domain: rack0}\n");
+  EXPECT_EQ(domains_of(topology), (std::vector<std::int32_t>{0, 0, 1, 2, 3, 3, 0}));
+  EXPECT_EQ(topology.domain_count, 4);
+  EXPECT_EQ(topology.gpus[0].nvlink_rate, 90'000'000'000);
+  EXPECT_EQ(topology.gpus[6].nvlink_rate, 45'000'000'000);
+}
+
+TEST(TopologyLoader, BlocksRepeatAGroupWithADomainEach) {
+  const Topology topology = load(
+      "topology: {nodes: [{blocks: 3, count: 2, gpus: 1, nic: 9GB/s, nvlink: 9GB/s, "
+      "nvlink_domain: rack}]}");
+  EXPECT_EQ(domains_of(topology), (std::vector<std::int32_t>{0, 0, 1, 1, 2, 2}));
+}
+
+TEST(TopologyLoader, ReadsFilesFromTheJobsFolder) {
+  TemporaryFolder folder;
+  folder.write("clusters/lab.yaml",
+               "nodes: [{gpus: 3, nic: 2GB/s}]\nfabric: {kind: rail-optimised, oversubscription: "
+               "1}\nrate_scale: 0.5\n");
+  for (const char* job : {"topology: clusters/lab.yaml", "topology: {name: clusters/lab.yaml}"}) {
+    const Topology topology = load(job, folder.path());
+    EXPECT_EQ(topology.name, "lab");
+    EXPECT_EQ(topology.gpus.size(), 3U);
+    EXPECT_EQ(topology.nics[2].rate, 1'000'000'000);
+    EXPECT_EQ(topology.fabric_kind, "rail-optimised");
+    EXPECT_TRUE(topology.unit_test_rates);
+  }
+}
+
+TEST(TopologyLoader, AbsolutePathsNeedNoFolder) {
+  TemporaryFolder folder;
+  const std::string path = folder.write("lab.yaml", "nodes: [{gpus: 5, nic: 2GB/s}]\n");
+  EXPECT_EQ(load("topology: " + path, "/nonexistent").gpus.size(), 5U);
+  EXPECT_EQ(load("topology: " + path).gpus.size(), 5U);
+}
+
+TEST(TopologyLoader, JoinedTopologiesAreRenumberedInOrder) {
+  const Topology topology = load(
+      "topology:\n"
+      "  - {name: dgx-h100, nodes: 2}\n"
+      "  - nodes:\n"
+      "      - {count: 2, gpus: 4, gpu: gb200, nvlink: 900GB/s, nics_per_gpu: 2, nic: 25GB/s, "
+      "nvlink_domain: rack}\n"
+      "      - {gpus: 1, gpu: h100, nic: 10GB/s}\n"
+      "  - {name: dgx-h100, nodes: 1}\n");
+  EXPECT_EQ(topology.name, "dgx-h100 + inline + dgx-h100");
+  ASSERT_EQ(topology.nodes.size(), 6U);
+  ASSERT_EQ(topology.gpus.size(), 33U);
+  ASSERT_EQ(topology.nics.size(), 16U + 16U + 1U + 8U);
+  EXPECT_EQ(topology.domain_count, 5);
+  EXPECT_EQ(topology.gpus[15].domain, 1);
+  EXPECT_EQ(topology.gpus[16].domain, 2);
+  EXPECT_EQ(topology.gpus[23].domain, 2);
+  EXPECT_EQ(topology.gpus[24].domain, 3);
+  EXPECT_EQ(topology.gpus[25].domain, 4);
+  EXPECT_EQ(topology.gpus[17].node, 2);
+  EXPECT_EQ(topology.gpus[17].nics, (std::vector<std::int32_t>{18, 19}));
+  EXPECT_EQ(topology.nics[19].node, 2);
+  EXPECT_EQ(topology.nics[19].rail, 3);
+  EXPECT_EQ(topology.nics[19].name, "node2.nic3");
+  EXPECT_EQ(topology.nodes[5].first_gpu, 25);
+  EXPECT_EQ(topology.nodes[5].name, "node5");
+  EXPECT_EQ(topology.nics[40].node, 5);
+  ASSERT_EQ(topology.gpu_models.size(), 2U);
+  EXPECT_EQ(topology.gpus[16].model, 1);
+  EXPECT_EQ(topology.gpus[24].model, 0);
+  EXPECT_EQ(topology.gpus[32].model, 0);
+  EXPECT_EQ(topology.fabric_kind, "non-blocking");
+  EXPECT_TRUE(topology.unit_test_rates);
+}
+
+TEST(TopologyLoader, EqualDomainNamesInTwoPartsStayApart) {
+  const std::string part =
+      "{nodes: [{count: 2, gpus: 1, nic: 9GB/s, nvlink: 9GB/s, nvlink_domain: a}]}";
+  const Topology topology = load("topology: [" + part + ", " + part + "]");
+  EXPECT_EQ(domains_of(topology), (std::vector<std::int32_t>{0, 0, 1, 1}));
+}
+
+TEST(TopologyLoader, AListOfOneIsThatOne) {
+  const Topology topology = load("topology: [{name: dgx-h100, nodes: 2}]");
+  EXPECT_EQ(topology.name, "dgx-h100");
+  EXPECT_EQ(topology.gpus.size(), 16U);
+  EXPECT_EQ(topology.nics[15].name, "node1.nic7");
+}
+
+TEST(TopologyRates, AchievedRateRoundsDownAndDoesNotOverflow) {
+  LinkCosts costs;
+  costs.efficiency_ppm = 333'333;
+  EXPECT_EQ(achieved_rate(10, costs), 3);
+  EXPECT_EQ(achieved_rate(1'000'000'000'000'000'000, costs), 333'333'000'000'000'000);
+  EXPECT_EQ(achieved_rate(0, costs), 0);
+}
+
+}  // namespace
+}  // namespace transload

@@ -1,0 +1,123 @@
+#include "topologies/link_costs.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "common/units.h"
+#include "topologies/library.h"
+#include "topologies/sourced_value.h"
+
+namespace transload {
+namespace {
+
+// No operation of a cluster waits a minute for its link; longer times would only overflow sums.
+constexpr std::int64_t kMaxLatencyPs = 60 * kPicosecondsPerSecond;
+
+struct Kind {
+  const char* name;
+  LinkCosts LinkCostSet::*costs;
+};
+
+constexpr std::array<Kind, 3> kKinds = {{
+    {"nic", &LinkCostSet::nic},
+    {"nvlink", &LinkCostSet::nvlink},
+    {"copy", &LinkCostSet::copy},
+}};
+
+std::int64_t latency_of(const YamlValue& value) {
+  const std::int64_t time = value.duration_ps();
+  if (time > kMaxLatencyPs)
+    value.fail(fmt::format("expected a time of at most 60 s, found {}", value.text()));
+  return time;
+}
+
+void apply_efficiency(const YamlValue& value, LinkCosts& costs) {
+  const SourcedValue sourced = resolve(value);
+  costs.efficiency_ppm = read_efficiency_ppm(sourced.value);
+  costs.efficiency_source = sourced.source;
+}
+
+void apply_latency(const YamlValue& value, LinkCosts& costs) {
+  YamlMap map = value.map();
+  const auto latency = map.optional("latency");
+  const auto occupancy = map.optional("occupancy");
+  const auto source = map.optional("source");
+  map.finish();
+  if (!latency && !occupancy) value.fail("expected latency, occupancy or both");
+  if (latency) costs.latency_ps = latency_of(*latency);
+  if (occupancy) costs.occupancy_ps = latency_of(*occupancy);
+  costs.latency_source = source ? source->text() : kStatedByUser;
+}
+
+// The kinds that a map states; refuses other keys before any of them is read.
+template <typename Apply>
+void for_each_kind(const YamlValue& value, LinkCostSet& costs, Apply apply) {
+  YamlMap map = value.map();
+  for (const Kind& kind : kKinds) map.optional(kind.name);
+  map.finish();
+  for (const Kind& kind : kKinds)
+    if (const auto part = map.optional(kind.name)) apply(*part, costs.*kind.costs);
+}
+
+}  // namespace
+
+std::int64_t read_efficiency_ppm(const YamlValue& value) {
+  const double number = value.number();
+  const auto ppm = number > 0 && number <= 1 ? std::llround(number * kPpm) : 0;
+  if (ppm < 1)
+    value.fail(fmt::format("expected a number above 0 and at most 1, found {}", value.text()));
+  return ppm;
+}
+
+LinkCostSet default_link_costs() {
+  YamlMap map = YamlValue::from_file(topology_library_folder() + "/defaults.yaml").map();
+  const YamlValue efficiency = map.required("efficiency");
+  const YamlValue latency = map.required("latency");
+  map.finish();
+  LinkCostSet costs;
+  apply_efficiency(efficiency, costs);
+  apply_latency(latency, costs);
+  return costs;
+}
+
+void apply_efficiency(const YamlValue& value, LinkCostSet& costs) {
+  const bool one_for_all = value.is_scalar() || (value.is_map() && value.map().has("value"));
+  if (one_for_all) {
+    for (const Kind& kind : kKinds) apply_efficiency(value, costs.*kind.costs);
+    return;
+  }
+  for_each_kind(value, costs,
+                [](const YamlValue& part, LinkCosts& kind) { apply_efficiency(part, kind); });
+}
+
+void apply_latency(const YamlValue& value, LinkCostSet& costs) {
+  if (value.is_scalar()) {
+    const std::int64_t time = latency_of(value);
+    for (const Kind& kind : kKinds) {
+      LinkCosts& kind_costs = costs.*kind.costs;
+      kind_costs.latency_ps = time;
+      kind_costs.occupancy_ps = time;
+      kind_costs.latency_source = kStatedByUser;
+    }
+    return;
+  }
+  for_each_kind(value, costs,
+                [](const YamlValue& part, LinkCosts& kind) { apply_latency(part, kind); });
+}
+
+void add_constants(const LinkCostSet& costs, std::vector<SourcedConstant>& constants) {
+  for (const Kind& kind : kKinds) {
+    const LinkCosts& link = costs.*kind.costs;
+    constants.push_back({fmt::format("efficiency.{}", kind.name),
+                         fmt::format("{}", static_cast<double>(link.efficiency_ppm) / kPpm),
+                         link.efficiency_source});
+    constants.push_back({fmt::format("latency.{}.latency", kind.name),
+                         format_seconds(to_seconds(link.latency_ps)), link.latency_source});
+    constants.push_back({fmt::format("latency.{}.occupancy", kind.name),
+                         format_seconds(to_seconds(link.occupancy_ps)), link.latency_source});
+  }
+}
+
+}  // namespace transload

@@ -1,0 +1,39 @@
+// Reads `efficiency:` and `latency:`, the two things that separate a data sheet from what software
+// sees.
+//
+// Both come in layers: defaults.yaml, then the topology file, then the job. Each layer may be short
+// and give one figure for all three kinds of link, or name only the kinds and figures that it
+// changes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/yaml.h"
+#include "topologies/topology.h"
+
+namespace transload {
+
+struct LinkCostSet {
+  LinkCosts nic;
+  LinkCosts nvlink;
+  LinkCosts copy;
+};
+
+// The library's defaults.yaml.
+LinkCostSet default_link_costs();
+
+// A number above 0 and at most 1, in parts per million.
+std::int64_t read_efficiency_ppm(const YamlValue& value);
+
+// `0.9`, or `{nic: 0.95, nvlink: {value: 0.82, source: "..."}}`.
+void apply_efficiency(const YamlValue& value, LinkCostSet& costs);
+
+// `0` or one time, for every latency and every occupancy, or
+// `{nic: {latency: 15us, occupancy: 8us}, copy: {occupancy: 5us}}`.
+void apply_latency(const YamlValue& value, LinkCostSet& costs);
+
+// "efficiency.nic = 0.95" and so on, for Topology::constants.
+void add_constants(const LinkCostSet& costs, std::vector<SourcedConstant>& constants);
+
+}  // namespace transload
