@@ -174,10 +174,9 @@ std::string prediction_text(const Plan& plan, const SimulationResult& result) {
   const std::vector<double> ready_s = known(result.destination_ready_s);
   const std::optional<bool> fits = fits_memory(plan);
   Facts facts;
-  facts.add("simulated refit",
-            fmt::format("{} (off by up to {:.2g} %; closed-form estimate {})",
-                        format_seconds(result.refit_s), 100 * result.bias_bound,
-                        format_seconds(result.estimate_s)));
+  facts.add("simulated refit", fmt::format("{} (off by up to {:.2g} %; closed-form estimate {})",
+                                           format_seconds(result.refit_s), 100 * result.bias_bound,
+                                           format_seconds(result.estimate_s)));
   facts.add("bound", bound_text(header));
   facts.add("ratio to bound", ratio_text(ratio_to_bound(header, result.refit_s)));
   if (const auto split = exposed_phases(plan, result))
