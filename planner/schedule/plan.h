@@ -172,7 +172,7 @@ struct PlanColumns {
   Column<std::uint32_t> op_chunk;      // number of the chunk within its route
   Column<std::uint16_t> op_hop;        // 0 pack, 1 first transfer, ...
   Column<std::uint32_t> op_run_bytes;  // copies: mean contiguous run on the strided side; 0: whole
-  Column<std::int64_t> op_cost_ps;      // host work: its duration; copies: host time of the launch
+  Column<std::int64_t> op_cost_ps;     // host work: its duration; copies: host time of the launch
   Column<std::uint64_t> op_after_first;   // N + 1, into op_after
   Column<OpId> op_after;                  // plain edges: predecessors
   Column<std::uint64_t> op_stream_first;  // N + 1, into op_stream
