@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 
@@ -63,6 +64,7 @@ void run_in_child(const std::string& what, const std::function<void()>& work) {
   const SharedMemory memory(kMessageBytes);
   const std::span<char> message = memory.at<char>(0, kMessageBytes);
   const pid_t parent = getpid();
+  std::fflush(nullptr);  // or the child, too, might write what the parent has buffered
   const pid_t child = fork();
   if (child < 0) throw RunFailure(fmt::format("{}: no process: {}", what, std::strerror(errno)));
   if (child == 0) run_child(parent, work, message);
