@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
-#include <mutex>
+#include <deque>
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include "cli/describe_plan.h"
 #include "common/error.h"
@@ -24,6 +25,17 @@ struct Task {
   bool main = true;
 };
 
+// A plan whose simulation runs in a process of its own.
+struct Running {
+  Running(const Task& the_task, Plan the_plan, const SimulateOptions& options)
+      : task(the_task), plan(std::move(the_plan)), simulation(plan, options) {}
+  Task task;
+  Plan plan;
+  Simulation simulation;
+};
+
+// Plans one after the other and simulates beside that, a process per core; no thread, because a
+// process that forks may have none.
 class Comparer {
  public:
   Comparer(const Job& job, const PlanningInput& input, Comparison& comparison, Progress& progress)
@@ -33,69 +45,63 @@ class Comparer {
   }
 
   void run() {
-    const unsigned workers = std::min(2u, std::max(1u, std::thread::hardware_concurrency()));
-    {
-      std::vector<std::jthread> threads;
-      for (unsigned i = 1; i < workers; ++i) threads.emplace_back([this] { work(); });
-      work();
+    const std::size_t most = std::clamp(std::thread::hardware_concurrency(), 1u, kMostAtOnce);
+    for (const Task& task : tasks_) {
+      progress_.show(fmt::format("{} of {}: {} ({})", &task - tasks_.data() + 1, tasks_.size(),
+                                 comparison_.rows[task.row].strategy.name,
+                                 name_of(discipline_of(task))));
+      if (running_.size() == most) finish_oldest();
+      start(task);
     }
-    if (failure_) std::rethrow_exception(failure_);
+    while (!running_.empty()) finish_oldest();
   }
 
  private:
-  void work() {
-    while (const Task* task = next()) {
-      try {
-        fill(*task);
-      } catch (...) {
-        const std::scoped_lock lock(mutex_);
-        if (!failure_) failure_ = std::current_exception();
-      }
-    }
+  Discipline discipline_of(const Task& task) const {
+    return task.main ? comparison_.discipline : comparison_.other;
   }
 
-  const Task* next() {
-    const std::scoped_lock lock(mutex_);
-    return failure_ || next_ == tasks_.size() ? nullptr : &tasks_[next_++];
-  }
-
-  void fill(const Task& task) {
+  void start(const Task& task) {
     CompareRow& row = comparison_.rows[task.row];
-    const Discipline discipline = task.main ? comparison_.discipline : comparison_.other;
-    progress_.show(fmt::format("{} of {}: simulating {} ({})", &task - tasks_.data() + 1,
-                               tasks_.size(), row.strategy.name, name_of(discipline)));
-    std::optional<Plan> plan;
-    try {
-      plan = make_plan(job_, input_, row.strategy, discipline);
-    } catch (const InputError& error) {
-      if (task.main) row.unsupported = error.what();
-      return;
-    }
     SimulateOptions options;
     if (!task.main) options.coarse_share = kSideShare;
-    const SimulationResult result = simulate(*plan, options);
-    if (!task.main) {
+    try {
+      running_.push_back(std::make_unique<Running>(
+          task, make_plan(job_, input_, row.strategy, discipline_of(task)), options));
+    } catch (const InputError& error) {
+      if (task.main) row.unsupported = error.what();
+    }
+  }
+
+  void finish_oldest() {
+    const std::unique_ptr<Running> running = std::move(running_.front());
+    running_.pop_front();
+    const SimulationResult result = running->simulation.finish();
+    CompareRow& row = comparison_.rows[running->task.row];
+    if (!running->task.main) {
       row.other_discipline_s = result.refit_s;
       return;
     }
+    const Plan& plan = running->plan;
     row.refit_s = result.refit_s;
-    row.ideal_s = ideal_seconds(*plan);
-    row.ratio_to_bound = ratio_to_bound(plan->header(), result.refit_s);
-    row.network_bytes = plan_totals(*plan).network_bytes;
+    row.ideal_s = ideal_seconds(plan);
+    row.ratio_to_bound = ratio_to_bound(plan.header(), result.refit_s);
+    row.network_bytes = plan_totals(plan).network_bytes;
     row.bottleneck = result.bottleneck;
-    row.in_flight_rule = plan->header().strategy_notes;
-    row.phases = exposed_phases(*plan, result);
-    row.assumptions = plan->header().assumptions;
+    row.in_flight_rule = plan.header().strategy_notes;
+    row.phases = exposed_phases(plan, result);
+    row.assumptions = plan.header().assumptions;
   }
+
+  // Plans of large jobs take hundreds of megabytes each.
+  static constexpr unsigned kMostAtOnce = 2;
 
   const Job& job_;
   const PlanningInput& input_;
   Comparison& comparison_;
   Progress& progress_;
   std::vector<Task> tasks_;
-  std::mutex mutex_;
-  std::size_t next_ = 0;
-  std::exception_ptr failure_;
+  std::deque<std::unique_ptr<Running>> running_;
 };
 
 }  // namespace

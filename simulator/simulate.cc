@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <utility>
 
 #include "simulator/estimate.h"
 #include "simulator/platform/platform.h"
@@ -47,35 +49,57 @@ double sequential_operations(const OpTimes& times, const std::vector<OpId>& path
 
 }  // namespace
 
-SimulationResult simulate(const Plan& plan, const SimulateOptions& options) {
-  const auto begin = std::chrono::steady_clock::now();
-  link_duties(plan);  // refuses impossible links here, not in the child
-  const std::size_t n = plan.operations();
-  const OperationCosts costs = operation_costs(plan);
+struct Simulation::Run {
+  Run(const Plan& the_plan, const SimulateOptions& options)
+      : plan(the_plan),
+        costs(operation_costs(plan)),
+        memory(plan.operations() * (kTimeColumns * sizeof(double) + sizeof(OpId))),
+        record(record_in(memory, plan.operations())) {
+    result.estimate_s = estimate_seconds(plan);
+    result.precision_s =
+        replay_precision_s(plan, costs, result.estimate_s, options.exact, options.coarse_share);
+    const ReplayClock clock{result.precision_s, options.exact ? 0 : result.precision_s};
+    child.emplace("simulation", [this, clock] { replay(plan, costs, clock, record); });
+  }
+
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  const Plan& plan;
+  OperationCosts costs;
+  SharedMemory memory;
+  ReplayRecord record;
   SimulationResult result;
-  result.estimate_s = estimate_seconds(plan);
-  result.precision_s =
-      replay_precision_s(plan, costs, result.estimate_s, options.exact, options.coarse_share);
+  std::optional<ChildProcess> child;
+};
 
-  const SharedMemory memory(n * (kTimeColumns * sizeof(double) + sizeof(OpId)));
-  const ReplayRecord record = record_in(memory, n);
-  const ReplayClock clock{result.precision_s, options.exact ? 0 : result.precision_s};
-  run_in_child("simulation", [&] { replay(plan, costs, clock, record); });
+Simulation::Simulation(const Plan& plan, const SimulateOptions& options) {
+  link_duties(plan);  // refuses impossible links here, not in the child
+  run_ = std::make_unique<Run>(plan, options);
+}
 
-  result.times = times_of(record);
-  result.critical_path = critical_path(result.times, record.released_by);
-  if (n > 0) result.refit_s = result.times.finish_s[result.critical_path.back()];
+Simulation::~Simulation() = default;
+
+SimulationResult Simulation::finish() {
+  run_->child->wait();
+  const Plan& plan = run_->plan;
+  SimulationResult result = std::move(run_->result);
+  result.times = times_of(run_->record);
+  result.critical_path = critical_path(result.times, run_->record.released_by);
+  if (plan.operations() > 0) result.refit_s = result.times.finish_s[result.critical_path.back()];
   if (result.refit_s > 0)
     result.bias_bound = 2 * result.precision_s *
                         sequential_operations(result.times, result.critical_path) / result.refit_s;
   result.source_free_s = source_free(plan, result.times);
   result.destination_ready_s = destination_ready(plan, result.times);
   result.phases = phase_times(plan, result.times);
-  result.links = link_use(plan, costs, result.refit_s);
-  result.bottleneck = bottleneck(plan, costs, result.refit_s);
+  result.links = link_use(plan, run_->costs, result.refit_s);
+  result.bottleneck = bottleneck(plan, run_->costs, result.refit_s);
   result.simulate_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - run_->begin).count();
   return result;
+}
+
+SimulationResult simulate(const Plan& plan, const SimulateOptions& options) {
+  return Simulation(plan, options).finish();
 }
 
 }  // namespace transload

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -68,9 +69,27 @@ struct SimulationResult {
   OpTimes times;
 };
 
-// RunFailure if the plan stalls under its discipline or if the simulation's process fails;
-// InputError if the plan's links make no sense. Replays in a child process, so it may be called any
-// number of times.
+// A simulation that runs in a process of its own from the constructor on, beside the caller and
+// beside others. Plan must outlive it. Only for a process without other threads at that moment
+// (simulator/replay/child_process.h).
+class Simulation {
+ public:
+  // InputError if the plan's links make no sense; RunFailure if no process can be made.
+  explicit Simulation(const Plan& plan, const SimulateOptions& options = {});
+  ~Simulation();
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  // Waits for its end, once. RunFailure if the plan stalls under its discipline or if the process
+  // fails.
+  SimulationResult finish();
+
+ private:
+  struct Run;
+  std::unique_ptr<Run> run_;
+};
+
+// One simulation, waited for. Throws what Simulation throws.
 SimulationResult simulate(const Plan& plan, const SimulateOptions& options = {});
 
 }  // namespace transload

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <utility>
 
 #include "common/error.h"
 
@@ -60,21 +61,30 @@ SharedMemory::SharedMemory(std::size_t bytes)
 
 SharedMemory::~SharedMemory() { munmap(base_, bytes_); }
 
-void run_in_child(const std::string& what, const std::function<void()>& work) {
-  const SharedMemory memory(kMessageBytes);
-  const std::span<char> message = memory.at<char>(0, kMessageBytes);
+ChildProcess::ChildProcess(std::string what, const std::function<void()>& work)
+    : what_(std::move(what)), message_(kMessageBytes) {
   const pid_t parent = getpid();
   std::fflush(nullptr);  // or the child, too, might write what the parent has buffered
-  const pid_t child = fork();
-  if (child < 0) throw RunFailure(fmt::format("{}: no process: {}", what, std::strerror(errno)));
-  if (child == 0) run_child(parent, work, message);
-  const int status = wait_for(child);
+  child_ = fork();
+  if (child_ < 0) throw RunFailure(fmt::format("{}: no process: {}", what_, std::strerror(errno)));
+  if (child_ == 0) run_child(parent, work, message_.at<char>(0, kMessageBytes));
+}
+
+ChildProcess::~ChildProcess() {
+  if (child_ <= 0) return;
+  kill(child_, SIGKILL);
+  while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
+void ChildProcess::wait() {
+  const int status = wait_for(std::exchange(child_, -1));
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   if (WIFSIGNALED(status))
-    throw RunFailure(fmt::format("{}: its process was ended by signal {} ({})", what,
+    throw RunFailure(fmt::format("{}: its process was ended by signal {} ({})", what_,
                                  WTERMSIG(status), strsignal(WTERMSIG(status))));
-  if (message[0] != '\0') throw RunFailure(fmt::format("{}: {}", what, message.data()));
-  throw RunFailure(fmt::format("{}: its process ended with code {}", what, WEXITSTATUS(status)));
+  const std::span<const char> message = message_.at<char>(0, kMessageBytes);
+  if (message[0] != '\0') throw RunFailure(fmt::format("{}: {}", what_, message.data()));
+  throw RunFailure(fmt::format("{}: its process ended with code {}", what_, WEXITSTATUS(status)));
 }
 
 }  // namespace transload

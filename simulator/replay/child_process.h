@@ -4,6 +4,8 @@
 // back through memory that both share.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -30,9 +32,26 @@ class SharedMemory {
   std::size_t bytes_;
 };
 
-// Runs `work` in a child and waits for its end. An exception in `work`, another exit code or a
-// signal becomes a RunFailure with the child's words. The child flushes and destroys nothing of the
-// parent's.
-void run_in_child(const std::string& what, const std::function<void()>& work);
+// `work` in a child process, from the constructor on. The child flushes and destroys nothing of the
+// parent's. Only for a process without other threads at that moment: a lock that another thread
+// holds (an allocator's, say) stays locked in the child for ever.
+class ChildProcess {
+ public:
+  // `what` begins the messages of failures. RunFailure if no process can be made.
+  ChildProcess(std::string what, const std::function<void()>& work);
+  // Ends a child that nobody waited for.
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  // Waits for the child's end, once. An exception in `work`, another exit code or a signal becomes
+  // a RunFailure with the child's words.
+  void wait();
+
+ private:
+  std::string what_;
+  SharedMemory message_;
+  pid_t child_ = -1;
+};
 
 }  // namespace transload

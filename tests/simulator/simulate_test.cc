@@ -171,7 +171,7 @@ TEST(Simulate, WritesNothingToStdout) {
 
 std::string failure_of(const std::function<void()>& work) {
   try {
-    run_in_child("replay", work);
+    ChildProcess("replay", work).wait();
   } catch (const RunFailure& failure) {
     return failure.what();
   }
