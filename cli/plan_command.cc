@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/describe_plan.h"
@@ -37,7 +39,15 @@ nlohmann::json buffers_json(const Plan& plan) {
   return buffers;
 }
 
-nlohmann::json plan_json(const Plan& plan, const PlanTotals& totals, double plan_s) {
+nlohmann::json conversions_json(const Job& job) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const NeedsConversion& entry : job.needs_conversion)
+    list.push_back({{"tensor", entry.tensor}, {"what", entry.what}});
+  return list;
+}
+
+nlohmann::json plan_json(const Job& job, const Plan& plan, const PlanTotals& totals,
+                         double plan_s) {
   const PlanHeader& header = plan.header();
   const nlohmann::json none = nlohmann::json::array();
   return {{"digest", to_string(plan.digest())},
@@ -65,15 +75,31 @@ nlohmann::json plan_json(const Plan& plan, const PlanTotals& totals, double plan
           {"bound_line_rate_s", header.bound_line_rate_s},
           {"bound", header.bound_name},
           {"buffers", buffers_json(plan)},
-          {"unplaced", none},
-          {"needs_conversion", none},
+          {"unplaced", job.unplaced},
+          {"needs_conversion", conversions_json(job)},
           {"max_peers_used", totals.max_peers},
           {"split_blocks", none},
           {"spanning_groups", none},
           {"assumptions", header.assumptions}};
 }
 
-std::string plan_text(const Plan& plan, const PlanTotals& totals, double plan_s) {
+// Conversions by what they are: thousands of layers need the same one.
+void add_coverage(const Job& job, Facts& facts) {
+  std::map<std::string, std::pair<std::size_t, std::string>> kinds;
+  for (const NeedsConversion& entry : job.needs_conversion) {
+    auto& [count, example] = kinds[entry.what];
+    if (count++ == 0) example = entry.tensor;
+  }
+  for (const auto& [what, kind] : kinds)
+    facts.add("needs conversion", fmt::format("{} ({}{}): {}", counted(kind.first, "tensor"),
+                                              kind.second, kind.first > 1 ? ", ..." : "", what));
+  if (!job.unplaced.empty())
+    facts.add("unplaced",
+              fmt::format("{} ({}{}), as allowed", counted(job.unplaced.size(), "tensor"),
+                          job.unplaced.front(), job.unplaced.size() > 1 ? ", ..." : ""));
+}
+
+std::string plan_text(const Job& job, const Plan& plan, const PlanTotals& totals, double plan_s) {
   const PlanHeader& header = plan.header();
   const auto bytes = [](std::uint64_t count) { return format_bytes(static_cast<double>(count)); };
   Facts facts;
@@ -91,6 +117,7 @@ std::string plan_text(const Plan& plan, const PlanTotals& totals, double plan_s)
   facts.add("staging", fmt::format("at most {} a rank, chunks of {}", bytes(totals.staging_bytes),
                                    bytes(header.chunk_bytes)));
   facts.add("peers", fmt::format("at most {} a rank and direction", totals.max_peers));
+  add_coverage(job, facts);
   facts.add("bound", bound_text(header));
   facts.add("digest", to_string(plan.digest()));
   facts.add("planned in", format_seconds(plan_s));
@@ -107,10 +134,10 @@ int plan_command(Session& session, const Arguments& arguments) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const PlanTotals totals = plan_totals(plan);
   if (session.json) {
-    print_json(session, plan_json(plan, totals, plan_s));
+    print_json(session, plan_json(*subject.job, plan, totals, plan_s));
     return kDone;
   }
-  session.out << plan_text(plan, totals, plan_s);
+  session.out << plan_text(*subject.job, plan, totals, plan_s);
   for (const std::string& line : plan.header().assumptions) session.out << "  " << line << '\n';
   if (arguments.output) session.out << "written to " << *arguments.output << '\n';
   return kDone;

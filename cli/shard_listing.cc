@@ -79,6 +79,33 @@ void ShardListing::write_shards(std::ostream& out) const {
   out << (listed_ > 0 ? "\n  }" : "}");
 }
 
+std::map<std::string, std::int64_t> ShardListing::buffers_of(Rank rank, bool source) const {
+  std::map<std::string, std::int64_t> buffers;
+  for (std::size_t i = 0; i < listed_; ++i) {
+    const TensorGroup& group = group_of(tensors_[i]);
+    const Layout& layout = problem_.layouts[source ? group.source : group.destination];
+    const auto [first, last] = std::equal_range(
+        layout.storage.begin(), layout.storage.end(), RankStorage{.rank = rank},
+        [](const RankStorage& a, const RankStorage& b) { return a.rank < b.rank; });
+    for (auto storage = first; storage != last; ++storage) {
+      if (storage->bytes == 0) continue;
+      const SideBuffers& side = side_buffers(problem_, source, storage->pool);
+      const BufferRef ref = side.of_tensor.empty() ? BufferRef{} : side.of_tensor[tensors_[i]];
+      if (ref.buffer == BufferRef::kOwnBuffer) {
+        buffers[valid_utf8(problem_.names[tensors_[i]])] = storage->bytes;
+        continue;
+      }
+      const std::string& name = side.buffers[ref.buffer].name;
+      std::int64_t& bytes = buffers[valid_utf8(name)];
+      bytes = std::max(bytes, ref.slot * storage->slot_bytes + storage->bytes);
+      if (const auto declared = problem_.declared_buffers.find(name);
+          declared != problem_.declared_buffers.end())
+        bytes = bytes_on(declared->second, rank);
+    }
+  }
+  return buffers;
+}
+
 void ShardListing::write_buffers(std::ostream& out) const {
   std::vector<Rank> ranks;
   std::set_union(problem_.source_ranks.begin(), problem_.source_ranks.end(),
@@ -88,17 +115,9 @@ void ShardListing::write_buffers(std::ostream& out) const {
   bool first = true;
   for (const Rank rank : ranks) {
     nlohmann::json buffers = nlohmann::json::object();
-    for (std::size_t i = 0; i < listed_; ++i) {
-      const TensorGroup& group = group_of(tensors_[i]);
-      const std::string name = valid_utf8(problem_.names[tensors_[i]]);
-      for (const std::uint32_t layout : {group.source, group.destination}) {
-        const auto held = boxes_of(layout).find(rank);
-        if (held == boxes_of(layout).end()) continue;
-        std::int64_t bytes = 0;
-        for (const Box& box : held->second) bytes += volume(box) * element_bytes(group.dtype);
-        buffers[buffers.contains(name) ? name + " (destination)" : name] = bytes;
-      }
-    }
+    for (const auto& [name, bytes] : buffers_of(rank, true)) buffers[name] = bytes;
+    for (const auto& [name, bytes] : buffers_of(rank, false))
+      buffers[buffers.contains(name) ? name + " (destination)" : name] = bytes;
     if (buffers.empty()) continue;
     out << (first ? "\n    \"" : ",\n    \"") << rank << "\": " << json_line(buffers);
     first = false;

@@ -30,13 +30,14 @@ class ShardListing {
 
   // {tensor: {source: {rank: boxes}, destination: {rank: boxes}}}
   void write_shards(std::ostream& out) const;
-  // {rank: {buffer: bytes}}. A shard's buffer is called like its tensor; of a rank that holds a
-  // tensor on both sides, the second is called "NAME (destination)".
+  // {rank: {buffer: bytes}}. A buffer that nobody shares is called like its tensor; where a rank
+  // has buffers of one name on both sides, the second is called "NAME (destination)".
   void write_buffers(std::ostream& out) const;
 
  private:
   using BoxesOfRanks = std::map<Rank, std::vector<Box>>;
   const TensorGroup& group_of(std::uint32_t tensor) const;
+  std::map<std::string, std::int64_t> buffers_of(Rank rank, bool source) const;
   const BoxesOfRanks& boxes_of(std::uint32_t layout) const { return layouts_.at(layout); }
 
   const ReshardProblem& problem_;

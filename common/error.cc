@@ -17,6 +17,6 @@ std::string describe(const InputPlace& place, const std::string& problem) {
 }  // namespace
 
 InputError::InputError(const InputPlace& place, const std::string& problem)
-    : std::runtime_error(describe(place, problem)) {}
+    : std::runtime_error(describe(place, problem)), place_(place), problem_(problem) {}
 
 }  // namespace transload

@@ -21,8 +21,16 @@ struct InputPlace {
 // "file:line: field: problem". The message says what was found and what was expected.
 class InputError : public std::runtime_error {
  public:
-  explicit InputError(const std::string& problem) : std::runtime_error(problem) {}
+  explicit InputError(const std::string& problem)
+      : std::runtime_error(problem), problem_(problem) {}
   InputError(const InputPlace& place, const std::string& problem);
+
+  const InputPlace& place() const { return place_; }
+  const std::string& problem() const { return problem_; }
+
+ private:
+  InputPlace place_;
+  std::string problem_;
 };
 
 class RunFailure : public std::runtime_error {

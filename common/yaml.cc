@@ -265,6 +265,13 @@ std::vector<std::pair<std::string, YamlValue>> YamlMap::entries() {
   return pairs;
 }
 
+std::vector<std::string> YamlMap::unread() const {
+  std::vector<std::string> keys;
+  for (const auto& pair : value_.node())
+    if (known_.count(pair.first.Scalar()) == 0) keys.push_back(pair.first.Scalar());
+  return keys;
+}
+
 void YamlMap::finish() const {
   for (const auto& pair : value_.node()) {
     const std::string& key = pair.first.Scalar();

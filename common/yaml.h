@@ -76,6 +76,8 @@ class YamlMap {
   std::vector<std::pair<std::string, YamlValue>> entries();
   // Throws InputError for the first key that nobody asked for.
   void finish() const;
+  // Those keys, in the file's order, for readers that report them instead.
+  std::vector<std::string> unread() const;
   [[noreturn]] void fail(const std::string& problem) const { value_.fail(problem); }
   const YamlValue& value() const { return value_; }
 

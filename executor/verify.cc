@@ -26,9 +26,9 @@ void say(VerifyReport& report, std::string sentence) {
 }  // namespace
 
 Verifier::Verifier(const Plan& plan, const HostMemory& memory, ThreadPool& pool)
-    : plan_(plan), memory_(memory), pool_(pool) {
+    : plan_(plan), memory_(memory), pool_(pool), fills_(plan, memory) {
   for (std::uint32_t t = 0; t < plan.tensors(); ++t)
-    seeds_.push_back(tensor_seed(tensor_name(plan, t)));
+    seeds_.push_back(tensor_seed(tensor_name(plan, plan.tensor_source[t])));
   list_parts();
   list_loose_buffers();
 }
@@ -224,11 +224,21 @@ void Verifier::poison_loose_elements(std::int32_t rank) const {
   }
 }
 
-// Elements of a loose buffer have been checked: with poison over them, all of it must be poison.
+void Verifier::check_fills(VerifyReport& report) const {
+  for (const ZeroFills::Wrong& wrong : fills_.check(pool_)) {
+    report.mismatched_bytes += wrong.bytes;
+    say(report, fmt::format("rank {}, buffer {}: {} bytes of padding that must be zero are not",
+                            wrong.rank, wrong.buffer, wrong.bytes));
+  }
+}
+
+// Elements and fills of a loose buffer have been checked: with poison over them, all of it must be
+// poison.
 // This needs no list of the gaps, which may be as many as the elements.
 void Verifier::check_loose_buffers(VerifyReport& report) const {
   pool_.for_each(loose_ranks_.size(),
                  [&](std::size_t i) { poison_loose_elements(loose_ranks_[i]); });
+  fills_.poison(pool_);
   for_each_buffer([&](std::int32_t rank, const HostBufferRow& row, std::uint32_t number) {
     if (!loose_[static_cast<std::size_t>(rank)][number]) return;
     const std::uint64_t changed = changed_bytes(memory_, buffer_block(rank, row, number));
@@ -258,6 +268,7 @@ VerifyReport Verifier::check() {
   VerifyReport report;
   check_elements(Side::kDestination, report);
   check_elements(Side::kSource, report);
+  check_fills(report);
   check_loose_buffers(report);
   check_guards(report);
   return report;

@@ -3,8 +3,8 @@
 // Before a run every source element gets a value that follows from its tensor's name and its global
 // index (executor/pattern.h); destinations, staging and guard bytes get poison. After it every
 // destination element must hold the value of its source, bit for bit, every source element must be
-// as it was, and every byte that is no element must still be poison. All on the pool, at memory
-// speed.
+// as it was, every zero fill must be zero, and every byte that is none of these must still be
+// poison. All on the pool, at memory speed.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,18 @@
 
 #include "executor/engine/thread_pool.h"
 #include "executor/host/memory.h"
+#include "executor/zero_fills.h"
 #include "planner/schedule/runs.h"
 
 namespace transload {
 
 struct VerifyReport {
   std::uint64_t verified_bytes = 0;  // of destination elements
-  // Bytes of wrong elements on either side, and changed bytes that belong to no element. 0: all is
-  // well.
+  // Bytes of wrong elements on either side, bytes of zero fills that are not zero, and changed
+  // bytes that belong to neither. 0: all is well.
   std::uint64_t mismatched_bytes = 0;
-  // In words: the first wrong element of each tensor and side, each changed buffer and guard; the
-  // first few.
+  // In words: the first wrong element of each tensor and side, each buffer with wrong padding, each
+  // changed buffer and guard; the first few.
   std::vector<std::string> mismatches;
 };
 
@@ -37,7 +38,8 @@ class Verifier {
   void fill_sources();
   // Before each run that is to be checked: destination buffers, staging and all guard bytes.
   void poison_destinations();
-  // After a run. Leaves sources as they were filled; destination elements may be poison again.
+  // After a run. Leaves sources as they were filled; destination elements and fills may be poison
+  // again.
   VerifyReport check();
 
  private:
@@ -65,6 +67,7 @@ class Verifier {
   void fill_part(const ShardPart& part) const;
   void check_part(const ShardPart& part, WrongTensors& wrong) const;
   void check_elements(Side side, VerifyReport& report) const;
+  void check_fills(VerifyReport& report) const;
   void poison_loose_elements(std::int32_t rank) const;
   void check_loose_buffers(VerifyReport& report) const;
   void check_guards(VerifyReport& report) const;
@@ -77,7 +80,8 @@ class Verifier {
   const Plan& plan_;
   const HostMemory& memory_;
   ThreadPool& pool_;
-  std::vector<std::uint64_t> seeds_;  // per tensor
+  ZeroFills fills_;
+  std::vector<std::uint64_t> seeds_;  // per tensor; another name has its tensor's
   std::vector<ShardPart> parts_;      // by rank, row, element
   // Per rank and buffer: 1 if its elements do not cover it exactly. Such a buffer's other bytes are
   // checked.

@@ -4,13 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
 #include "common/home.h"
 #include "models/families/families.h"
+#include "models/importers/importers.h"
 
 namespace transload {
 namespace {
@@ -18,8 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMostElements = std::int64_t{1} << 60;
-
-constexpr std::array kParts = {ModelPart::kMain, ModelPart::kMtp, ModelPart::kMtpCopy};
 
 const Family& family_named(const YamlValue& value) {
   std::vector<std::string_view> names;
@@ -33,18 +32,19 @@ PublishedTotal read_published(YamlMap map) {
   PublishedTotal published;
   published.parameters = map.required("parameters").integer_in(1, kMostElements);
   std::vector<std::string_view> names;
-  names.reserve(kParts.size());
-  for (const ModelPart part : kParts) names.emplace_back(model_part_name(part));
+  names.reserve(kModelParts.size());
+  for (const ModelPart part : kModelParts) names.emplace_back(model_part_name(part));
   const YamlValue counts = map.required("counts");
   for (const YamlValue& item : counts.list()) {
     const std::string word = item.word_of(names);
-    const ModelPart part = kParts[static_cast<std::size_t>(
+    const ModelPart part = kModelParts[static_cast<std::size_t>(
         std::find(names.begin(), names.end(), word) - names.begin())];
     if (std::find(published.counts.begin(), published.counts.end(), part) != published.counts.end())
       item.fail(fmt::format("{} stands twice", word));
     published.counts.push_back(part);
   }
-  if (published.counts.empty()) counts.fail("expected at least one part of main, mtp, mtp-copy");
+  if (published.counts.empty())
+    counts.fail("expected at least one part of main, mtp, mtp-copy, vision, buffer");
   if (const auto tensors = map.optional("tensors"))
     published.tensors = tensors->integer_in(1, kMostElements);
   if (const auto difference = map.optional("known_difference"))
@@ -78,9 +78,18 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
+// The only name that begins as given (the size is often left out), or else the nearest.
+std::optional<std::string> meant_model(const std::string& name,
+                                       const std::vector<std::string>& library) {
+  std::vector<std::string> longer;
+  for (const std::string& candidate : library)
+    if (candidate.starts_with(name)) longer.push_back(candidate);
+  if (longer.size() == 1) return longer.front();
+  return nearest_word(name, std::vector<std::string_view>(library.begin(), library.end()));
+}
+
 std::string unknown_model(const std::string& name, const std::vector<std::string>& library) {
-  const std::vector<std::string_view> words(library.begin(), library.end());
-  const auto near = nearest_word(name, words);
+  const auto near = meant_model(name, library);
   return fmt::format("no model is called {}{}; the library has {}", name,
                      near ? fmt::format(" (did you mean {}?)", *near) : "",
                      fmt::join(library, ", "));
@@ -122,12 +131,16 @@ Model read_model(const YamlValue& value, const std::string& name) {
   const YamlValue sources = map.required("sources");
   for (const YamlValue& source : sources.list()) model.sources.push_back(source.text());
   if (model.sources.empty()) sources.fail("expected at least one source of the hyper-parameters");
+  if (const auto hub_id = map.optional("hub_id")) model.hub_id = hub_id->text();
+  if (const auto unverified = map.optional("unverified"))
+    for (const YamlValue& field : unverified->list()) model.unverified.push_back(field.text());
   if (const auto published = map.optional("published"))
     model.published = read_published(published->map());
   YamlMap hyper = map.required("hyper_parameters").map();
   // Before the list is built: a misspelt key should not wait behind it.
   map.finish();
   family.build(hyper, model);
+  hyper.finish();
   return model;
 }
 
@@ -146,8 +159,9 @@ Model load_model(const YamlValue& value, const std::string& base_folder) {
   const std::string text = value.text();
   if (looks_like_path(text)) {
     const fs::path beside = fs::path(base_folder) / text;
-    if (is_file(beside)) return load_model_file(beside.string());
-    if (is_file(text)) return load_model_file(text);
+    for (const std::string& file : {beside.string(), text})
+      if (is_file(file))
+        return is_importable_model(file) ? import_model(file) : load_model_file(file);
     value.fail(fmt::format("no file {}, neither from {} nor as it stands", text,
                            base_folder.empty() ? "the current folder" : base_folder));
   }

@@ -18,9 +18,9 @@ std::vector<std::string> model_library();
 // $TRANSLOAD_HOME/models, or the models/ folder of the sources that this program was built from.
 std::string model_library_folder();
 
-// The `model:` value of a job: a library name, or a path to a model YAML of the library's form
-// (relative paths are tried from `base_folder`, then as they stand). InputError for anything else,
-// with the nearest known name.
+// The `model:` value of a job: a library name, or a path to a model YAML of the library's form, a
+// Hugging Face config.json or a safetensors index (models/importers). Relative paths are tried from
+// `base_folder`, then as they stand. InputError for anything else, with the nearest known name.
 Model load_model(const YamlValue& value, const std::string& base_folder);
 Model load_library_model(const std::string& name);
 

@@ -31,15 +31,16 @@ std::int64_t counted_parameters(const Model& model) {
 }
 
 Model without_mtp(Model model) {
-  std::erase_if(model.parameters,
-                [](const Parameter& parameter) { return parameter.part != ModelPart::kMain; });
+  std::erase_if(model.parameters, [](const Parameter& parameter) {
+    return parameter.part == ModelPart::kMtp || parameter.part == ModelPart::kMtpCopy;
+  });
   model.mtp_layers = 0;
   return model;
 }
 
 Model with_dtype(Model model, DType dtype) {
   for (Parameter& parameter : model.parameters)
-    if (parameter.kind != ParameterKind::kRouterBias) parameter.dtype = dtype;
+    if (!parameter.fixed_dtype) parameter.dtype = dtype;
   model.dtype = dtype;
   return model;
 }
@@ -52,6 +53,10 @@ const char* model_part_name(ModelPart part) {
       return "mtp";
     case ModelPart::kMtpCopy:
       return "mtp-copy";
+    case ModelPart::kVision:
+      return "vision";
+    case ModelPart::kBuffer:
+      return "buffer";
   }
   return "?";
 }

@@ -1,46 +1,86 @@
 // Megatron-core's rules. Facts from Megatron-LM@d98e8a6 and NVIDIA-NeMo/Megatron-Bridge@067f987.
 #include <fmt/format.h>
 
-#include "common/check.h"
+#include <algorithm>
+#include <vector>
+
+#include "models/engines/assemble.h"
 #include "models/engines/engines.h"
-#include "models/engines/mesh.h"
-#include "models/engines/rules.h"
+#include "models/engines/usual_rules.h"
 
 namespace transload {
 namespace {
 
 using enum ParameterKind;
-using enum RuleGroup;
 using enum RuleCut;
 using enum RuleUnit;
+using RuleGroup::kExpert;
 
-// Megatron stores q, k, v of a query group interleaved, and gate beside up, in one fused weight.
-// Here each is a tensor of its own; where tp divides the heads the ranks hold the same elements.
-constexpr RuleTable kMegatronRules = {{
-    {kEmbedding, kDense, kRows, kVocabulary},
-    {kOutput, kDense, kRows, kVocabulary},
-    {kNorm, kDense, kWhole, kNothing},
-    {kHeadNorm, kDense, kWhole, kNothing},
-    {kAttentionQ, kDense, kRows, kQueryHeads},
-    {kAttentionKV, kDense, kRows, kKvHeads},
-    {kAttentionO, kDense, kColumns, kQueryHeads},
-    {kMlaDown, kDense, kWhole, kNothing},
-    {kMlaUp, kDense, kRows, kQueryHeads},
-    {kRouter, kDense, kWhole, kNothing},
-    {kRouterBias, kDense, kWhole, kNothing},
-    {kMlpGateUp, kDense, kRows, kWidth},
-    {kMlpDown, kDense, kColumns, kWidth},
-    {kExpertGateUp, kExpert, kRows, kExpertWidth},
-    {kExpertDown, kExpert, kColumns, kExpertWidth},
-    {kMtpProjection, kDense, kRows, kHidden},
-}};
+// Interpreted by assemble.cc.
+constexpr ParameterKind kNotKnown[] = {kVision};
+constexpr RuleTable kMegatronRules = without_rules(usual_rules(), kNotKnown);
 static_assert(in_kind_order(kMegatronRules));
 
-// Megatron pads the vocabulary to this many rows per tensor-parallel rank.
-constexpr std::int64_t kVocabularyRows = 128;
+enum Buffer : std::uint8_t {
+  kQkv,
+  kFc1,
+  kSharedFc1,
+  kExpertFc1,
+  kInProj,
+  kMambaConv,
+  kGdnInProj,
+  kGdnConv,
+  kGdnOutNorm,
+};
 
-// In the key of a sharding, where an expert's would have its ep rank.
-constexpr std::int64_t kNoExpert = -1;
+constexpr FusedBuffer kMegatronBuffers[] = {
+    {.name = "self_attention.linear_qkv.{}", .alternate_by = kKvHeads},
+    {.name = "mlp.linear_fc1.{}"},
+    {.name = "mlp.shared_experts.linear_fc1.{}"},
+    {.name = "mlp.experts.linear_fc1.{}", .sharing = BufferSharing::kPerExpert},
+    {.name = "mixer.in_proj.{}"},
+    {.name = "mixer.conv1d.{}"},
+    {.name = "self_attention.in_proj.{}"},
+    {.name = "self_attention.conv1d.{}"},
+    {.name = "self_attention.out_norm.weight",
+     .destination_class = DestinationClass::kShadow,
+     .conversion = "Megatron stores this norm minus 1 (zero-centred)"},
+};
+
+// A query group of linear_qkv is [its q heads; their gates; k; v]; everywhere else each rank's
+// parts follow one another.
+constexpr FusedPart kMegatronParts[] = {
+    {kAttentionQ, kQkv, 0},
+    {kAttentionGate, kQkv, 0},
+    {kAttentionK, kQkv, 0},
+    {kAttentionV, kQkv, 0},
+    {kMlpGate, kFc1, 0},
+    {kMlpUp, kFc1, 1},
+    {kSharedGate, kSharedFc1, 0},
+    {kSharedUp, kSharedFc1, 1},
+    {kExpertGate, kExpertFc1, 0},
+    {kExpertUp, kExpertFc1, 1},
+    {kExpertGateBias, kExpertFc1, 0},
+    {kExpertUpBias, kExpertFc1, 1},
+    {kMambaZ, kInProj, 0},
+    {kMambaX, kInProj, 1},
+    {kMambaB, kInProj, 2},
+    {kMambaC, kInProj, 3},
+    {kMambaDt, kInProj, 4},
+    {kMambaConvX, kMambaConv, 0},
+    {kMambaConvB, kMambaConv, 1},
+    {kMambaConvC, kMambaConv, 2},
+    {kGdnQ, kGdnInProj, 0},
+    {kGdnK, kGdnInProj, 1},
+    {kGdnV, kGdnInProj, 2},
+    {kGdnZ, kGdnInProj, 3},
+    {kGdnB, kGdnInProj, 4},
+    {kGdnA, kGdnInProj, 5},
+    {kGdnConvQ, kGdnConv, 0},
+    {kGdnConvK, kGdnConv, 1},
+    {kGdnConvV, kGdnConv, 2},
+    {kGdnNorm, kGdnOutNorm, 0},
+};
 
 // The ranks of one pipeline stage, seen twice: [dp, cp, tp] for dense weights, [edp, ep, etp] for
 // routed experts, both row-major.
@@ -84,106 +124,115 @@ StageMesh stage_mesh(const ParallelSizes& sizes, std::span<const Rank> ranks,
   return mesh;
 }
 
-void require_model_fits(const Model& model, const StageMesh& mesh, std::string_view side) {
+void require_experts_divide(const Model& model, const StageMesh& mesh, std::string_view side) {
   if (model.experts % mesh.ep != 0)
     fail_at(side, "parallel.ep",
             fmt::format("{} does not divide {} routed experts of {}", mesh.ep, model.experts,
                         model.name));
-  for (const ModelFigure& figure : model_figures(kMegatronRules, model)) {
-    if (figure.unit == kVocabulary) continue;  // padding makes every vocabulary fit
-    const bool expert = figure.unit == kExpertWidth;
-    require_divides({expert ? "etp" : "tp", expert ? mesh.etp : mesh.tp}, figure, model, side);
-  }
 }
 
-// Stage of each decoder layer.
-std::vector<std::int64_t> stages_of_layers(const Model& model, std::int64_t stages,
-                                           const PipelineLayout& layout, std::string_view side) {
-  if (static_cast<std::int64_t>(layout.size()) != stages)
-    fail_at(side, "pp_layout",
-            fmt::format("{} entries for pp {}; expected one per stage", layout.size(), stages));
-  std::vector<std::int64_t> stage_of;
-  for (std::size_t stage = 0; stage < layout.size(); ++stage) {
-    const std::int64_t left = model.layers - static_cast<std::int64_t>(stage_of.size());
-    if (layout[stage] < 0 || layout[stage] > left)
+// Limits of single architectures.
+void require_kda_limits(const Model& model, const MegatronOptions& options, std::string_view side) {
+  if (model.kda_heads == 0) return;
+  if (options.virtual_stages > 1)
+    fail_at(side, "parallel.vpp",
+            fmt::format("{} has delta-attention layers, which Megatron runs without virtual "
+                        "pipelining; expected 1",
+                        model.name));
+  if (options.sizes.cp > 1)
+    fail_at(side, "parallel.cp",
+            fmt::format("{} has delta-attention layers, which Megatron runs without context "
+                        "parallelism; expected 1",
+                        model.name));
+}
+
+// Where only some layers have an indexer (GLM-5.2) the others reuse the choice of the one before,
+// which must be on the same stage. DeepSeek-V4's indexers have no wk and nobody reuses their
+// choice.
+void require_indexer_starts(const Model& model, std::span<const LogicalTensor> tensors,
+                            const PipelineStages& stages, std::string_view side) {
+  std::vector<bool> indexed(stages.of_layer.size(), false);
+  for (const LogicalTensor& tensor : tensors)
+    if (tensor.kind == kIndexer && tensor.layer >= 0 && tensor.layer < model.layers &&
+        module_name(tensor.name) == "wk")
+      indexed[static_cast<std::size_t>(tensor.layer)] = true;
+  if (std::none_of(indexed.begin(), indexed.end(), [](bool has) { return has; })) return;
+  for (std::size_t layer = 1; layer < indexed.size(); ++layer)
+    if (stages.of_layer[layer] != stages.of_layer[layer - 1] && !indexed[layer])
       fail_at(side, "pp_layout",
-              fmt::format("stage {} has {} layers; {} of the {} layers of {} are left for it",
-                          stage, layout[stage], left, model.layers, model.name));
-    stage_of.insert(stage_of.end(), static_cast<std::size_t>(layout[stage]),
-                    static_cast<std::int64_t>(stage));
-  }
-  if (static_cast<std::int64_t>(stage_of.size()) != model.layers)
-    fail_at(side, "pp_layout",
-            fmt::format("the stages hold {} layers; {} has {}", stage_of.size(), model.name,
-                        model.layers));
-  return stage_of;
+              fmt::format("stage {} starts with layer {}, which has no indexer of its own; a stage "
+                          "of {} must start on a layer that has one",
+                          stages.of_layer[layer], layer, model.name));
 }
 
-std::int64_t stage_of(const Parameter& parameter, std::span<const std::int64_t> stage_of_layer,
-                      std::int64_t stages) {
-  if (parameter.part != ModelPart::kMain) return stages - 1;
-  if (parameter.layer >= 0) return stage_of_layer[static_cast<std::size_t>(parameter.layer)];
-  return parameter.kind == kEmbedding ? 0 : stages - 1;
-}
-
-Sharding dense_sharding(const StageMesh& mesh, std::span<const Rank> stage_ranks, int cut,
-                        std::int64_t padded) {
-  return mesh_sharding({{"dp", mesh.dp}, {"cp", mesh.cp}, {"tp", mesh.tp, cut}},
-                       {stage_ranks.begin(), stage_ranks.end()}, padded);
-}
-
-Sharding expert_sharding(const StageMesh& mesh, std::span<const Rank> stage_ranks,
-                         std::int64_t ep_rank, int cut) {
-  std::vector<Rank> holders;
+std::vector<std::vector<std::uint32_t>> expert_members(const StageMesh& mesh) {
+  std::vector<std::vector<std::uint32_t>> members(static_cast<std::size_t>(mesh.ep));
   for (std::int64_t edp = 0; edp < mesh.edp; ++edp)
-    for (std::int64_t etp = 0; etp < mesh.etp; ++etp)
-      holders.push_back(
-          stage_ranks[static_cast<std::size_t>((edp * mesh.ep + ep_rank) * mesh.etp + etp)]);
-  return mesh_sharding({{"edp", mesh.edp}, {"etp", mesh.etp, cut}}, std::move(holders), 0);
+    for (std::int64_t ep = 0; ep < mesh.ep; ++ep)
+      for (std::int64_t etp = 0; etp < mesh.etp; ++etp)
+        members[static_cast<std::size_t>(ep)].push_back(
+            static_cast<std::uint32_t>((edp * mesh.ep + ep) * mesh.etp + etp));
+  return members;
+}
+
+// The embedding also sits with the output layer that shares its weight, and with every prediction
+// layer.
+std::vector<std::int32_t> embedding_stages(const Model& model, const PipelineStages& stages) {
+  std::vector<std::int32_t> on = {stages.embedding};
+  const auto add = [&](std::int32_t stage) {
+    if (std::find(on.begin(), on.end(), stage) == on.end()) on.push_back(stage);
+  };
+  if (model.tied_embeddings) add(stages.output);
+  if (model.mtp_layers > 0 && stages.of_prediction.empty()) add(stages.output);
+  for (const std::int32_t stage : stages.of_prediction) add(stage);
+  return on;
 }
 
 }  // namespace
 
-ShardedModel shard_megatron(const Model& model, const ParallelSizes& sizes,
-                            const PipelineLayout& layout, std::span<const Rank> ranks,
+ShardedModel shard_megatron(const Model& model, std::span<const LogicalTensor> tensors,
+                            const MegatronOptions& options, std::span<const Rank> ranks,
                             std::string_view side) {
-  const StageMesh mesh = stage_mesh(sizes, ranks, side);
-  const std::vector<std::int64_t> stage_of_layer = stages_of_layers(model, sizes.pp, layout, side);
-  require_model_fits(model, mesh, side);
+  const StageMesh mesh = stage_mesh(options.sizes, ranks, side);
+  require_experts_divide(model, mesh, side);
+  require_kda_limits(model, options, side);
+  require_indexer_starts(model, tensors, options.stages, side);
 
-  ShardingTable table;
-  ShardedModel result;
-  result.sharding_of.reserve(model.parameters.size());
-  for (const Parameter& parameter : model.parameters) {
-    const ShardingRule& rule = rule_of(kMegatronRules, parameter.kind);
-    const std::int64_t stage = stage_of(parameter, stage_of_layer, sizes.pp);
-    const auto stage_ranks = ranks.subspan(static_cast<std::size_t>(stage * mesh.size),
-                                           static_cast<std::size_t>(mesh.size));
-    const std::int64_t ways = rule.group == kExpert ? mesh.etp : mesh.tp;
-    // An axis of one rank cuts nothing; seen so, all kinds of a stage share one sharding.
-    const int cut = static_cast<int>(ways > 1 ? rule.cut : kWhole);
-    if (rule.group == kExpert) {
-      TRANSLOAD_CHECK(parameter.expert >= 0 && parameter.expert < model.experts,
-                      "an expert's matrix knows its expert");
-      const std::int64_t ep_rank = parameter.expert / (model.experts / mesh.ep);
-      result.sharding_of.push_back(table.index_of({stage, ep_rank, cut, 0}, [&] {
-        return expert_sharding(mesh, stage_ranks, ep_rank, cut);
-      }));
-      continue;
-    }
-    std::int64_t padded = 0;
-    if (rule.unit == kVocabulary && ways > 1) {
-      const std::int64_t multiple = kVocabularyRows * mesh.tp;
-      const std::int64_t rows = parameter.shape[0];
-      padded = (rows + multiple - 1) / multiple * multiple;
-      if (padded == rows) padded = 0;
-    }
-    result.sharding_of.push_back(table.index_of({stage, kNoExpert, cut, padded}, [&] {
-      return dense_sharding(mesh, stage_ranks, cut, padded);
-    }));
+  EngineLayout layout;
+  layout.engine = "megatron";
+  layout.side = side;
+  layout.rules = kMegatronRules;
+  if (mesh.etp > 1) {
+    constexpr ParameterKind kBiases[] = {kExpertGateBias, kExpertUpBias, kExpertDownBias};
+    forget_rules(layout.rules, kBiases);
+    for (const ParameterKind kind : kBiases)
+      layout.why_unknown[kind] = "how expert biases lie over etp is not known";
   }
-  result.shardings = table.take();
-  return result;
+  if (mesh.tp > model.kv_heads) {
+    constexpr ParameterKind kNorms[] = {kKeyNormFull};
+    forget_rules(layout.rules, kNorms);
+    layout.why_unknown[kKeyNormFull] =
+        "how a key norm over all heads lies where tp exceeds the KV "
+        "heads is not known";
+  }
+  layout.buffers = kMegatronBuffers;
+  layout.parts = kMegatronParts;
+  layout.naming = BufferNaming::kMegatron;
+  layout.ways.fill(mesh.tp);
+  layout.keys.fill("tp");
+  layout.ways[static_cast<std::size_t>(kExpert)] = mesh.etp;
+  layout.keys[static_cast<std::size_t>(kExpert)] = "etp";
+  for (std::int64_t stage = 0; stage < options.sizes.pp; ++stage) {
+    const auto own = ranks.subspan(static_cast<std::size_t>(stage * mesh.size),
+                                   static_cast<std::size_t>(mesh.size));
+    layout.stage_ranks.emplace_back(own.begin(), own.end());
+  }
+  layout.stages = options.stages;
+  layout.embedding_stages = embedding_stages(model, options.stages);
+  layout.embedding_multiple = layout.output_multiple = options.vocabulary_divisor * mesh.tp;
+  layout.members = expert_members(mesh);
+  layout.homes = linear_experts(model.experts, mesh.ep);
+  return assemble(layout, model, tensors);
 }
 
 }  // namespace transload

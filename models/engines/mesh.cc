@@ -4,18 +4,15 @@
 
 namespace transload {
 
-Sharding mesh_sharding(const std::vector<PlacedAxis>& axes, std::vector<Rank> ranks,
-                       std::int64_t padded) {
+Sharding mesh_sharding(const std::vector<PlacedAxis>& axes, std::vector<Rank> ranks) {
   TRANSLOAD_CHECK(!axes.empty(), "a mesh has axes");
   Sharding sharding;
   std::int64_t product = 1;
-  bool cuts_rows = false;
   for (const PlacedAxis& axis : axes) {
     product *= axis.size;
     if (axis.size == 1) continue;
     sharding.mesh.push_back({axis.name, axis.size});
     sharding.placements.push_back({axis.cut});
-    cuts_rows = cuts_rows || axis.cut == 0;
   }
   if (sharding.mesh.empty()) {
     sharding.mesh.push_back({axes.back().name, 1});
@@ -23,7 +20,6 @@ Sharding mesh_sharding(const std::vector<PlacedAxis>& axes, std::vector<Rank> ra
   }
   TRANSLOAD_CHECK(product == static_cast<std::int64_t>(ranks.size()),
                   "the mesh has a place for every rank");
-  if (padded != 0 && cuts_rows) sharding.padded[0] = padded;
   sharding.ranks = std::move(ranks);
   return sharding;
 }

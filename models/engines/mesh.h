@@ -23,16 +23,14 @@ struct PlacedAxis {
 };
 
 // A mesh over `ranks` (row-major, last axis fastest) without its axes of size 1; the last axis
-// stays where all have size 1. `padded` (0: none) is the storage extent of dimension 0, noted only
-// where an axis cuts that dimension.
-Sharding mesh_sharding(const std::vector<PlacedAxis>& axes, std::vector<Rank> ranks,
-                       std::int64_t padded);
+// stays where all have size 1.
+Sharding mesh_sharding(const std::vector<PlacedAxis>& axes, std::vector<Rank> ranks);
 
 // Interned shardings by key. Equal keys must mean equal shardings, and different keys different
 // ones.
 class ShardingTable {
  public:
-  using Key = std::array<std::int64_t, 4>;
+  using Key = std::array<std::int64_t, 8>;
 
   // `build` makes the sharding where the key is new.
   template <typename Build>

@@ -13,20 +13,8 @@ namespace transload {
 namespace {
 
 std::int64_t figure_value(const ShardingRule& rule, const Model& model,
-                          const Parameter& parameter) {
-  switch (rule.unit) {
-    case RuleUnit::kNothing:
-      return 0;
-    case RuleUnit::kQueryHeads:
-      return model.query_heads;
-    case RuleUnit::kKvHeads:
-      return model.kv_heads;
-    case RuleUnit::kWidth:
-    case RuleUnit::kExpertWidth:
-    case RuleUnit::kHidden:
-    case RuleUnit::kVocabulary:
-      break;
-  }
+                          const LogicalTensor& parameter) {
+  if (const std::int64_t count = unit_count(rule.unit, model)) return count;
   const auto dim = static_cast<std::size_t>(rule.cut);
   TRANSLOAD_CHECK(dim < parameter.shape.size(), "a rule cuts a dimension that the parameter has");
   return parameter.shape[dim];
@@ -40,6 +28,16 @@ const char* unit_name(RuleUnit unit) {
       return "query heads";
     case RuleUnit::kKvHeads:
       return "KV heads";
+    case RuleUnit::kMambaHeads:
+      return "Mamba heads";
+    case RuleUnit::kMambaGroups:
+      return "Mamba groups";
+    case RuleUnit::kGdnKeyHeads:
+      return "delta-net key heads";
+    case RuleUnit::kGdnValueHeads:
+      return "delta-net value heads";
+    case RuleUnit::kKdaHeads:
+      return "KDA heads";
     case RuleUnit::kWidth:
       return "feed-forward channels";
     case RuleUnit::kExpertWidth:
@@ -54,19 +52,46 @@ const char* unit_name(RuleUnit unit) {
 
 }  // namespace
 
-std::vector<ModelFigure> model_figures(const RuleTable& table, const Model& model) {
+void forget_rules(RuleTable& table, std::span<const ParameterKind> kinds) {
+  for (const ParameterKind kind : kinds)
+    table[static_cast<std::size_t>(kind)].group = RuleGroup::kUnknown;
+}
+
+std::int64_t unit_count(RuleUnit unit, const Model& model) {
+  switch (unit) {
+    case RuleUnit::kQueryHeads:
+      return model.query_heads;
+    case RuleUnit::kKvHeads:
+      return model.kv_heads;
+    case RuleUnit::kMambaHeads:
+      return model.mamba_heads;
+    case RuleUnit::kMambaGroups:
+      return model.mamba_groups;
+    case RuleUnit::kGdnKeyHeads:
+      return model.gdn_key_heads;
+    case RuleUnit::kGdnValueHeads:
+      return model.gdn_value_heads;
+    case RuleUnit::kKdaHeads:
+      return model.kda_heads;
+    default:
+      return 0;
+  }
+}
+
+std::vector<ModelFigure> model_figures(const RuleTable& table, const Model& model,
+                                       std::span<const LogicalTensor> tensors) {
   std::vector<ModelFigure> figures;
-  for (const Parameter& parameter : model.parameters) {
+  for (const LogicalTensor& parameter : tensors) {
     const ShardingRule& rule = rule_of(table, parameter.kind);
-    if (rule.unit == RuleUnit::kNothing) continue;
+    if (rule.unit == RuleUnit::kNothing || rule.group == RuleGroup::kUnknown) continue;
     const std::int64_t value = figure_value(rule, model, parameter);
     const bool known = std::any_of(figures.begin(), figures.end(), [&](const ModelFigure& figure) {
-      return figure.unit == rule.unit && figure.value == value;
+      return figure.unit == rule.unit && figure.value == value && figure.group == rule.group;
     });
-    if (!known) figures.push_back({rule.unit, value});
+    if (!known) figures.push_back({rule.unit, value, rule.group});
   }
   std::sort(figures.begin(), figures.end(), [](const ModelFigure& a, const ModelFigure& b) {
-    return std::tie(a.unit, a.value) < std::tie(b.unit, b.value);
+    return std::tie(a.unit, a.value, a.group) < std::tie(b.unit, b.value, b.group);
   });
   return figures;
 }

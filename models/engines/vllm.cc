@@ -1,193 +1,169 @@
 // vLLM's rules. Facts from its linear.py, vocab_parallel_embedding.py, fused_moe/layer.py and
-// models/deepseek_v2.py (stored file versions, not one pinned commit).
+// config.py, models/deepseek_v2.py, gpt_oss.py, mamba_mixer2.py, distributed/utils.py (stored file
+// versions, not one pinned commit).
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
-#include "common/check.h"
 #include "models/engines/engines.h"
-#include "models/engines/mesh.h"
-#include "models/engines/rules.h"
+#include "models/engines/inference.h"
+#include "models/engines/usual_rules.h"
 
 namespace transload {
 namespace {
 
 using enum ParameterKind;
-using enum RuleGroup;
 using enum RuleCut;
 using enum RuleUnit;
+using RuleGroup::kAttention;
+using RuleGroup::kExpert;
+using RuleGroup::kShared;
 
-// kExpert rows are cut over tp only without expert parallelism; with it experts stay whole.
-constexpr RuleTable kVllmRules = {{
-    {kEmbedding, kDense, kRows, kVocabulary},
-    {kOutput, kDense, kRows, kVocabulary},
-    {kNorm, kDense, kWhole, kNothing},
-    {kHeadNorm, kDense, kWhole, kNothing},
-    {kAttentionQ, kDense, kRows, kQueryHeads},
-    {kAttentionKV, kDense, kRows, kKvHeads},
-    {kAttentionO, kDense, kColumns, kQueryHeads},
-    {kMlaDown, kDense, kWhole, kNothing},
-    {kMlaUp, kDense, kRows, kQueryHeads},
-    {kRouter, kDense, kWhole, kNothing},
-    {kRouterBias, kDense, kWhole, kNothing},
-    {kMlpGateUp, kDense, kRows, kWidth},
-    {kMlpDown, kDense, kColumns, kWidth},
-    {kExpertGateUp, kExpert, kRows, kExpertWidth},
-    {kExpertDown, kExpert, kColumns, kExpertWidth},
-    {kMtpProjection, kDense, kWhole, kNothing},
-}};
+// Interpreted by assemble.cc. Unknown: not in the facts we have.
+constexpr ParameterKind kNotKnown[] = {kMlaGate,      kKdaRows,         kKdaOut, kGroupedOutDown,
+                                       kGroupedOutUp, kHyperConnection, kVision};
+constexpr RuleTable kVllmRules =
+    without_rules(with_rows(usual_rules(), {{kExpertDownBias, kExpert, kFirst, kNothing},
+                                            {kMtpProjection, kAttention, kWhole, kNothing}}),
+                  kNotKnown);
 static_assert(in_kind_order(kVllmRules));
+
+enum Buffer : std::uint8_t {
+  kQkv,
+  kGateUp,
+  kW13,
+  kW2,
+  kQkvDown,
+  kKvUp,
+  kWkWeights,
+  kInProj,
+  kConv,
+  kA,
+  kGdnQkvz,
+  kGdnBa,
+  kGdnConv,
+  kSharedGateUp
+};
+
+constexpr FusedBuffer kVllmBuffers[] = {
+    {.name = "qkv_proj.{}", .alternate_by = kQueryHeads},
+    {.name = "gate_up_proj.{}"},
+    // gpt-oss keeps the alternating gate and up rows of its checkpoint.
+    {.name = "w13_{}", .sharing = BufferSharing::kSlots, .alternation = Alternation::kKept},
+    {.name = "w2_{}", .sharing = BufferSharing::kSlots},
+    {.name = "fused_qkv_a_proj.{}"},
+    {.name = "kv_b_proj.{}",
+     .destination_class = DestinationClass::kShadow,
+     .conversion = "absorbed into W_UK_T and W_UV after load"},
+    {.name = "wk_weights_proj.{}"},
+    {.name = "in_proj.{}"},
+    {.name = "conv1d.{}"},
+    {.name = "A",
+     .destination_class = DestinationClass::kShadow,
+     .conversion = "vLLM keeps -exp(A_log)"},
+    {.name = "in_proj_qkvz.{}"},
+    {.name = "in_proj_ba.{}"},
+    {.name = "conv1d.{}"},
+    {.name = "gate_up_proj.{}"},
+};
+
+constexpr FusedPart kVllmParts[] = {
+    {kAttentionQ, kQkv, 0},
+    {kAttentionGate, kQkv, 0},
+    {kAttentionK, kQkv, 1},
+    {kAttentionV, kQkv, 2},
+    {kMlpGate, kGateUp, 0},
+    {kMlpUp, kGateUp, 1},
+    {kSharedGate, kSharedGateUp, 0},
+    {kSharedUp, kSharedGateUp, 1},
+    {kExpertGate, kW13, 0},
+    {kExpertUp, kW13, 1},
+    {kExpertGateBias, kW13, 0},
+    {kExpertUpBias, kW13, 1},
+    {kExpertDown, kW2, 0},
+    {kExpertDownBias, kW2, 0},
+    {kMlaQueryDown, kQkvDown, 0},
+    {kMlaKvDown, kQkvDown, 1},
+    {kMlaKvUp, kKvUp, 0},
+    {kIndexer, kWkWeights, 0, "wk"},
+    {kIndexer, kWkWeights, 1, "weights_proj"},
+    {kMambaZ, kInProj, 0},
+    {kMambaX, kInProj, 1},
+    {kMambaB, kInProj, 2},
+    {kMambaC, kInProj, 3},
+    {kMambaDt, kInProj, 4},
+    {kMambaConvX, kConv, 0},
+    {kMambaConvB, kConv, 1},
+    {kMambaConvC, kConv, 2},
+    {kMambaALog, kA, 0},
+    {kGdnQ, kGdnQkvz, 0},
+    {kGdnK, kGdnQkvz, 1},
+    {kGdnV, kGdnQkvz, 2},
+    {kGdnZ, kGdnQkvz, 3},
+    {kGdnB, kGdnBa, 0},
+    {kGdnA, kGdnBa, 1},
+    {kGdnConvQ, kGdnConv, 0},
+    {kGdnConvK, kGdnConv, 1},
+    {kGdnConvV, kGdnConv, 2},
+};
+
+constexpr Renaming kRenamings[] = {
+    {"", "backbone.", "model."},
+    {"gpt_oss", ".self_attn.qkv_proj.", ".attn.qkv."},
+};
 
 // vLLM pads the vocabulary to this many rows, whatever tp is.
 constexpr std::int64_t kVocabularyRows = 64;
 
-// Last word of a sharding's key: which of the two forms the words before it describe.
-constexpr std::int64_t kDenseKey = 0;
-constexpr std::int64_t kWholeExpertKey = 1;
-
-std::int64_t padded_vocabulary(std::int64_t rows) {
-  return (rows + kVocabularyRows - 1) / kVocabularyRows * kVocabularyRows;
-}
-
-// All ranks as [replica, dp, tp], row-major; an engine is one replica.
-struct EngineMesh {
-  std::int64_t replicas;
-  std::int64_t dp;
-  std::int64_t tp;
-  bool whole_experts;  // expert parallelism over the engine's dp * tp ranks
-  std::int64_t engine_ranks() const { return dp * tp; }
-};
-
-EngineMesh engine_mesh(const ParallelSizes& sizes, std::span<const Rank> ranks,
-                       std::string_view side) {
-  const NamedSize named[] = {{"tp", sizes.tp}, {"ep", sizes.ep}, {"dp", sizes.dp}};
-  // dp may be left to follow from ep.
-  require_sizes(std::span(named).first(sizes.dp == 0 ? 2 : 3), ranks, side);
-  if (sizes.pp != 1)
-    fail_at(side, "parallel.pp",
-            fmt::format("this version plans vllm with pp 1 only, found {}", sizes.pp));
-  for (const NamedSize& size : {NamedSize{"cp", sizes.cp}, NamedSize{"etp", sizes.etp}})
-    if (size.value != 1)
-      fail_at(side, fmt::format("parallel.{}", size.name),
-              fmt::format("vllm has no {}; expected 1, found {}", size.name, size.value));
-
-  EngineMesh mesh{};
-  mesh.tp = sizes.tp;
-  mesh.dp = sizes.dp != 0 ? sizes.dp : std::max<std::int64_t>(1, sizes.ep / sizes.tp);
-  if (sizes.ep != 1 && sizes.ep != mesh.engine_ranks())
+std::int64_t data_parallel(const VllmOptions& options, std::string_view side) {
+  const ParallelSizes& sizes = options.sizes;
+  const std::int64_t dp = sizes.dp != 0 ? sizes.dp : std::max<std::int64_t>(1, sizes.ep / sizes.tp);
+  if (sizes.ep != 1 && sizes.ep != sizes.tp * dp)
     fail_at(
         side, "parallel.ep",
         fmt::format("vllm spreads experts over a whole engine: expected 1 or tp {} * dp {} = {}, "
                     "found {}",
-                    mesh.tp, mesh.dp, mesh.engine_ranks(), sizes.ep));
-  mesh.whole_experts = sizes.ep > 1;
-  const auto world = static_cast<std::int64_t>(ranks.size());
-  if (world % mesh.engine_ranks() != 0)
-    fail_at(side, "gpus",
-            fmt::format("{} ranks are not a multiple of the {} ranks of an engine (tp {} * dp {})",
-                        world, mesh.engine_ranks(), mesh.tp, mesh.dp));
-  mesh.replicas = world / mesh.engine_ranks();
-  return mesh;
+                    sizes.tp, dp, sizes.tp * dp, sizes.ep));
+  return dp;
 }
 
-void require_kv_heads_fit(const ModelFigure& figure, const Model& model, std::int64_t tp,
-                          std::string_view side) {
-  if (tp <= figure.value) return require_divides({"tp", tp}, figure, model, side);
-  if (tp % figure.value != 0)
-    fail_at(side, "parallel.tp",
-            fmt::format("{} is above and not a multiple of {}, so they cannot be replicated evenly",
-                        tp, describe(figure, model)));
-}
-
-void require_model_fits(const Model& model, const EngineMesh& mesh, std::string_view side) {
-  for (const ModelFigure& figure : model_figures(kVllmRules, model)) {
-    switch (figure.unit) {
-      case kKvHeads:
-        require_kv_heads_fit(figure, model, mesh.tp, side);
-        break;
-      case kExpertWidth:
-        if (!mesh.whole_experts) require_divides({"tp", mesh.tp}, figure, model, side);
-        break;
-      case kVocabulary: {
-        const std::int64_t padded = padded_vocabulary(figure.value);
-        if (padded % mesh.tp != 0)
-          fail_at(side, "parallel.tp",
-                  fmt::format("{} does not divide {}, padded to {}", mesh.tp,
-                              describe(figure, model), padded));
-        break;
-      }
-      default:
-        require_divides({"tp", mesh.tp}, figure, model, side);
-    }
-  }
-}
-
-// vLLM's linear placement: contiguous, the first experts % ranks of them hold one more.
-std::int64_t ep_rank_of(std::int64_t expert, std::int64_t experts, std::int64_t ep_ranks) {
-  const std::int64_t base = experts / ep_ranks;
-  const std::int64_t longer = experts % ep_ranks;
-  const std::int64_t in_longer = longer * (base + 1);
-  if (expert < in_longer) return expert / (base + 1);
-  return longer + (expert - in_longer) / base;
-}
-
-Sharding whole_expert(const EngineMesh& mesh, std::span<const Rank> ranks, std::int64_t ep_rank) {
-  std::vector<Rank> holders;
-  for (std::int64_t replica = 0; replica < mesh.replicas; ++replica)
-    holders.push_back(ranks[static_cast<std::size_t>(replica * mesh.engine_ranks() + ep_rank)]);
-  return mesh_sharding({{"replica", mesh.replicas}}, std::move(holders), 0);
-}
-
-// `parts`: how many different slices the tp ranks hold; consecutive ranks hold copies of one slice
-// where they are more than that (KV heads).
-Sharding dense_sharding(const EngineMesh& mesh, std::span<const Rank> ranks, int cut,
-                        std::int64_t parts, std::int64_t padded) {
-  std::vector<PlacedAxis> axes = {{"replica", mesh.replicas}, {"dp", mesh.dp}};
-  if (parts == mesh.tp) {
-    axes.push_back({"tp", mesh.tp, cut});
-  } else {
-    axes.push_back({"kv_head", parts, cut});
-    axes.push_back({"kv_copy", mesh.tp / parts});
-  }
-  return mesh_sharding(axes, {ranks.begin(), ranks.end()}, padded);
+// wk arrives quantised in FP8 checkpoints and is stored de-quantised beside weights_proj.
+void list_dequantised(std::span<const LogicalTensor> tensors, ShardedModel& sharded) {
+  for (std::uint32_t index = 0; index < tensors.size(); ++index)
+    if (tensors[index].kind == kIndexer && dtype_bits(tensors[index].dtype) == 8)
+      sharded.conversions.push_back({index, "de-quantised into wk_weights_proj"});
 }
 
 }  // namespace
 
-ShardedModel shard_vllm(const Model& model, const ParallelSizes& sizes, std::span<const Rank> ranks,
+ShardedModel shard_vllm(const Model& model, std::span<const LogicalTensor> tensors,
+                        const VllmOptions& options, std::span<const Rank> ranks,
                         std::string_view side) {
-  const EngineMesh mesh = engine_mesh(sizes, ranks, side);
-  require_model_fits(model, mesh, side);
-
-  ShardingTable table;
-  ShardedModel result;
-  result.sharding_of.reserve(model.parameters.size());
-  for (const Parameter& parameter : model.parameters) {
-    const ShardingRule& rule = rule_of(kVllmRules, parameter.kind);
-    if (rule.group == kExpert && mesh.whole_experts) {
-      TRANSLOAD_CHECK(parameter.expert >= 0 && parameter.expert < model.experts,
-                      "an expert's matrix knows its expert");
-      const std::int64_t ep_rank = ep_rank_of(parameter.expert, model.experts, mesh.engine_ranks());
-      result.sharding_of.push_back(table.index_of(
-          {ep_rank, 0, 0, kWholeExpertKey}, [&] { return whole_expert(mesh, ranks, ep_rank); }));
-      continue;
-    }
-    std::int64_t parts = mesh.tp;
-    if (rule.unit == kKvHeads) parts = std::min(mesh.tp, model.kv_heads);
-    // A cut in one part is none; seen so, it shares the sharding of what is whole.
-    const int cut = static_cast<int>(parts > 1 ? rule.cut : kWhole);
-    if (cut == AxisPlacement::kReplicate) parts = mesh.tp;
-    std::int64_t padded = 0;
-    if (rule.unit == kVocabulary && parts > 1) {
-      padded = padded_vocabulary(parameter.shape[0]);
-      if (padded == parameter.shape[0]) padded = 0;
-    }
-    result.sharding_of.push_back(table.index_of({cut, parts, padded, kDenseKey}, [&] {
-      return dense_sharding(mesh, ranks, cut, parts, padded);
-    }));
-  }
-  result.shardings = table.take();
-  return result;
+  require_inference_sizes("vllm", options, ranks, side);
+  const ParallelSizes& sizes = options.sizes;
+  const std::int64_t dp = data_parallel(options, side);
+  const bool whole_experts = sizes.ep > 1;
+  // Without expert parallelism the experts are cut over all dp * tp ranks.
+  const ExpertShape experts{.members = whole_experts ? sizes.ep : 1,
+                            .parts = whole_experts ? 1 : dp * sizes.tp};
+  EngineLayout layout = inference_layout("vllm", model, tensors, options,
+                                         {.outer = dp, .stages = sizes.pp, .inner = sizes.tp},
+                                         experts, vllm_layers(model.layers, sizes.pp), ranks, side);
+  layout.rules = kVllmRules;
+  refuse_deepseek_v4(layout, tensors);
+  if (sizes.pp > 1)
+    layout.predictions_unknown =
+        "where vllm keeps prediction layers under pipeline parallelism is "
+        "not known";
+  if (options.sequence_parallel_moe) layout.ways[static_cast<std::size_t>(kShared)] = 1;
+  layout.buffers = kVllmBuffers;
+  layout.parts = kVllmParts;
+  layout.renamings = kRenamings;
+  layout.embedding_multiple = layout.output_multiple = kVocabularyRows;
+  ShardedModel sharded = assemble(layout, model, tensors);
+  list_dequantised(tensors, sharded);
+  return sharded;
 }
 
 }  // namespace transload

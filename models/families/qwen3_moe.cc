@@ -1,70 +1,56 @@
 // Qwen3 mixture of experts: Qwen3-30B-A3B, Qwen3-235B-A22B and their kin.
-#include <fmt/format.h>
+#include <algorithm>
+#include <vector>
 
+#include "models/families/attention.h"
 #include "models/families/builder.h"
 #include "models/families/families.h"
 
 namespace transload {
 namespace {
 
-struct Shape {
-  std::int64_t hidden;
-  std::int64_t query_rows;  // query heads x head_dim
-  std::int64_t kv_rows;
-  std::int64_t head_dim;
-  std::int64_t expert_width;
-};
-
-Shape read_shape(YamlMap& hyper, Model& model) {
-  model.layers = hyper_parameter(hyper, "num_hidden_layers", kMaxLayers);
-  model.query_heads = hyper_parameter(hyper, "num_attention_heads", kMaxHeads);
-  model.kv_heads = hyper_parameter(hyper, "num_key_value_heads", kMaxHeads);
-  model.experts = hyper_parameter(hyper, "num_experts", kMaxExperts);
-  model.vocabulary = hyper_parameter(hyper, "vocab_size", kMaxVocabulary);
-  if (model.query_heads % model.kv_heads != 0)
-    hyper.required("num_key_value_heads")
-        .fail(fmt::format("{} KV heads do not divide the {} query heads", model.kv_heads,
-                          model.query_heads));
-  Shape shape{};
-  shape.hidden = hyper_parameter(hyper, "hidden_size", kMaxHidden);
-  // Not hidden / heads: Qwen3 chooses the two apart (2048 and 32 x 128 in the 30B model).
-  shape.head_dim = hyper_parameter(hyper, "head_dim", kMaxHeadDim);
-  shape.query_rows = model.query_heads * shape.head_dim;
-  shape.kv_rows = model.kv_heads * shape.head_dim;
-  shape.expert_width = hyper_parameter(hyper, "moe_intermediate_size", kMaxWidth);
-  return shape;
-}
-
-void add_layer(ParameterBuilder& add, const Shape& shape, std::int64_t experts) {
-  const std::int64_t hidden = shape.hidden;
-  add.add("input_layernorm.weight", {hidden}, ParameterKind::kNorm);
-  add.add("self_attn.q_proj.weight", {shape.query_rows, hidden}, ParameterKind::kAttentionQ);
-  add.add("self_attn.k_proj.weight", {shape.kv_rows, hidden}, ParameterKind::kAttentionKV);
-  add.add("self_attn.v_proj.weight", {shape.kv_rows, hidden}, ParameterKind::kAttentionKV);
-  add.add("self_attn.o_proj.weight", {hidden, shape.query_rows}, ParameterKind::kAttentionO);
-  add.add("self_attn.q_norm.weight", {shape.head_dim}, ParameterKind::kHeadNorm);
-  add.add("self_attn.k_norm.weight", {shape.head_dim}, ParameterKind::kHeadNorm);
-  add.add("post_attention_layernorm.weight", {hidden}, ParameterKind::kNorm);
-  add.add("mlp.gate.weight", {experts, hidden}, ParameterKind::kRouter);
-  add.add_experts(experts, hidden, shape.expert_width);
+// Which layers have experts: every decoder_sparse_step-th one that mlp_only_layers does not name.
+std::vector<bool> read_sparse_layers(YamlMap& hyper, const Model& model) {
+  const std::int64_t step = hyper_parameter_or(hyper, "decoder_sparse_step", 1, 1, kMaxLayers);
+  std::vector<bool> sparse(static_cast<std::size_t>(model.layers));
+  for (std::size_t layer = 0; layer < sparse.size(); ++layer)
+    sparse[layer] = (static_cast<std::int64_t>(layer) + 1) % step == 0;
+  if (const auto dense = given(hyper, "mlp_only_layers"))
+    for (const YamlValue& layer : dense->list())
+      sparse[static_cast<std::size_t>(layer.integer_in(0, model.layers - 1))] = false;
+  return sparse;
 }
 
 }  // namespace
 
 void build_qwen3_moe(YamlMap& hyper, Model& model) {
-  const Shape shape = read_shape(hyper, model);
-  hyper.finish();
-  reserve_parameters(hyper, model, model.layers);
+  const std::int64_t hidden = read_sizes(hyper, model);
+  model.experts = hyper_parameter(hyper, "num_experts", kMaxExperts);
+  GroupedQueryAttention attention =
+      read_grouped_query_attention(hyper, model, hidden, HeadDimRule::kStated);
+  attention.norms = HeadNorms::kPerHead;
+  attention.qkv_bias = attention.o_bias = hyper_flag_or(hyper, "attention_bias", false);
+  const std::int64_t expert_width = hyper_parameter(hyper, "moe_intermediate_size", kMaxWidth);
+  const std::vector<bool> sparse = read_sparse_layers(hyper, model);
+  const std::int64_t sparse_layers = std::count(sparse.begin(), sparse.end(), true);
+  std::int64_t dense_width = hyper_parameter_or(hyper, "intermediate_size", 0, 1, kMaxWidth);
+  if (sparse_layers < model.layers)
+    dense_width = hyper_parameter(hyper, "intermediate_size", kMaxWidth);
 
+  reserve_parameters(hyper, model, sparse_layers);
   ParameterBuilder add(model);
-  add.add("model.embed_tokens.weight", {model.vocabulary, shape.hidden}, ParameterKind::kEmbedding);
+  add.add("model.embed_tokens.weight", {model.vocabulary, hidden}, ParameterKind::kEmbedding);
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     add.enter_layer(layer, ModelPart::kMain);
-    add_layer(add, shape, model.experts);
+    add_grouped_query_block(add, attention);
+    if (sparse[static_cast<std::size_t>(layer)]) {
+      add.add("mlp.gate.weight", {model.experts, hidden}, ParameterKind::kRouter);
+      add.add_experts("mlp.experts", model.experts, hidden, expert_width);
+    } else {
+      add.add_mlp("mlp", hidden, dense_width, MlpUse::kDense);
+    }
   }
-  add.leave_layers();
-  add.add("model.norm.weight", {shape.hidden}, ParameterKind::kNorm);
-  add.add("lm_head.weight", {model.vocabulary, shape.hidden}, ParameterKind::kOutput);
+  add_model_end(add, model, hidden);
 }
 
 }  // namespace transload

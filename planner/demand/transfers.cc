@@ -80,7 +80,10 @@ std::vector<RankBox> maximal_boxes(const Layout& layout) {
     std::vector<Box> boxes;
     for (; i < layout.shards.size() && layout.shards[i].rank == rank; ++i)
       boxes.push_back(layout.shards[i].box);
-    merge_boxes(boxes);
+    if (layout.slots)
+      std::sort(boxes.begin(), boxes.end());
+    else
+      merge_boxes(boxes);
     for (Box& box : boxes) result.push_back({rank, std::move(box)});
   }
   return result;
@@ -108,7 +111,8 @@ std::vector<std::uint32_t> select_tensors(const ReshardProblem& problem,
                                near ? fmt::format(" (did you mean {}?)", *near) : ""));
 }
 
-std::int64_t runs_in_shards(const Layout& layout, Rank rank, const Box& box) {
+std::int64_t runs_in_shards(const Layout& layout, Rank rank, const Box& box,
+                            std::int64_t element_bits) {
   const auto [first, last] =
       std::equal_range(layout.shards.begin(), layout.shards.end(), RankBox{rank, {}},
                        [](const RankBox& a, const RankBox& b) { return a.rank < b.rank; });
@@ -116,7 +120,7 @@ std::int64_t runs_in_shards(const Layout& layout, Rank rank, const Box& box) {
   for (auto shard = first; shard != last; ++shard) {
     const Box part = intersection(shard->box, box);
     const std::int64_t elements = volume(part);
-    if (elements > 0) runs += elements / contiguous_run(shard->box, part);
+    if (elements > 0) runs += elements / contiguous_run(layout, *shard, part, element_bits);
   }
   return runs;
 }
@@ -177,12 +181,13 @@ void OverlapLister::visit(const std::vector<std::uint32_t>& tensors, std::uint64
     for_each_meeting(group, [&](const Box& box, const std::vector<Rank>& holders,
                                 const std::vector<Rank>& receivers) {
       const std::int64_t bytes = volume(box) * element_bytes(group.dtype);
-      const std::int64_t source_runs = runs_in_shards(source, holders.front(), box);
+      const std::int64_t bits = dtype_bits(group.dtype);
+      const std::int64_t source_runs = runs_in_shards(source, holders.front(), box, bits);
       for (Rank rank : receivers) {
         if (visited == limit) return false;
         ++visited;
         visit({tensor, rank, box, bytes, holders, source_runs,
-               runs_in_shards(destination, rank, box)});
+               runs_in_shards(destination, rank, box, bits)});
       }
       return true;
     });

@@ -37,7 +37,7 @@ struct OverlapTotals {
 };
 
 // The boxes of each rank, by rank and then by bounds. Boxes of one rank that together are a box
-// become one, dimension after dimension.
+// become one, dimension after dimension, but where they are slots.
 std::vector<RankBox> maximal_boxes(const Layout& layout);
 
 // Tensors (in plan order) called `pattern`: by exact name, else by glob (*, ?, [...]); all without
@@ -70,7 +70,8 @@ class OverlapLister {
   std::map<std::uint32_t, BoxTable> tables_;  // by layout, made when first asked for
 };
 
-// Contiguous runs that `box` consists of in the dense shards that `rank` holds of the layout.
-std::int64_t runs_in_shards(const Layout& layout, Rank rank, const Box& box);
+// Contiguous runs that `box` consists of in the shards that `rank` holds of the layout.
+std::int64_t runs_in_shards(const Layout& layout, Rank rank, const Box& box,
+                            std::int64_t element_bits);
 
 }  // namespace transload

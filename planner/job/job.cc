@@ -26,11 +26,14 @@ Job read_job(const YamlValue& root, const std::string& text, const std::string& 
   if (!tensor_job && !map.has("model"))
     map.fail("expected `tensors` (a tensor job) or `model` (a whole-model job)");
   if (tensor_job) {
-    input = parse_tensors(map.required("tensors"), job.topology);
+    input =
+        parse_tensors(map.required("tensors"), map.optional("buffers"), job.topology, base_folder);
   } else {
     ModelJobPart part = parse_model_job(map, job.topology, base_folder);
     input = std::move(part.input);
     job.model_parameters = part.parameters;
+    job.unplaced = std::move(part.unplaced);
+    job.needs_conversion = std::move(part.needs_conversion);
   }
   if (const auto strategy = map.optional("strategy")) job.strategy = parse_strategy(*strategy);
   if (const auto options = map.optional("options")) job.options = parse_options(*options);

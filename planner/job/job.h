@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/yaml.h"
 #include "planner/layout/problem.h"
@@ -33,6 +34,12 @@ struct StrategyChoice {
   std::optional<std::int64_t> bucket_bytes;  // gather-broadcast: size of a packed bucket
 };
 
+// A tensor whose live value in the destination is computed from what the job writes.
+struct NeedsConversion {
+  std::string tensor;
+  std::string what;  // "destination: absorbed into W_UK_T and W_UV after load"
+};
+
 struct Job {
   std::string name;  // file name without folder and ending
   std::string text;  // as read
@@ -41,6 +48,10 @@ struct Job {
   StrategyChoice strategy;
   PlanOptions options;
   std::int64_t model_parameters = 0;  // elements of the model's moved parts; 0 for tensor jobs
+  // Whole-model jobs: tensors of the source without a place on the destination, allowed by name;
+  // and tensors that arrive in load layout.
+  std::vector<std::string> unplaced;
+  std::vector<NeedsConversion> needs_conversion;
 };
 
 // Throws InputError with file, line and field, or tensor and rank.

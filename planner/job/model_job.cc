@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
-#include "models/engines/engines.h"
 #include "models/library.h"
+#include "planner/job/coverage.h"
+#include "planner/job/engine_side.h"
 #include "planner/job/sections.h"
 
 namespace transload {
@@ -24,6 +24,10 @@ class NodeAllocator {
         gpus.integer_in(1, static_cast<std::int64_t>(topology_.gpus.size())));
     std::vector<std::int32_t> nodes;
     if (const auto list = side.optional("nodes")) {
+      if (list->is_map())
+        list->fail(
+            "the topologies of this version do not say which nodes form a block; expected node "
+            "numbers");
       nodes = list->index_list(static_cast<std::int64_t>(topology_.nodes.size()) - 1);
     } else {
       for (std::size_t node = 0; node < taken_.size(); ++node)
@@ -48,118 +52,125 @@ class NodeAllocator {
   std::vector<bool> taken_;
 };
 
-ParallelSizes parse_parallel(YamlMap& side, const std::vector<std::string>& keys) {
-  ParallelSizes sizes;
-  const auto value = side.optional("parallel");
-  if (!value) return sizes;
-  const std::map<std::string, std::int64_t*> fields = {{"tp", &sizes.tp}, {"pp", &sizes.pp},
-                                                       {"ep", &sizes.ep}, {"etp", &sizes.etp},
-                                                       {"cp", &sizes.cp}, {"dp", &sizes.dp}};
-  YamlMap map = value->map();
-  for (const std::string& key : keys)
-    if (const auto size = map.optional(key)) *fields.at(key) = size->integer_in(1, 1 << 20);
-  map.finish();
-  return sizes;
+// A destination stores what the source stores; everything else is a conversion.
+void require_same_dtype(const YamlValue& value, DType source) {
+  constexpr std::string_view kBlockwise[] = {"fp8-block128", "mxfp8", "mxfp4", "nvfp4"};
+  const std::string word = value.text();
+  const bool blockwise =
+      std::find(std::begin(kBlockwise), std::end(kBlockwise), word) != std::end(kBlockwise);
+  if (!blockwise && value.dtype() == source) return;
+  value.fail(fmt::format("the source is {}; conversions on the way are planned in a later version",
+                         dtype_name(source)));
 }
 
-PipelineLayout parse_pipeline(YamlMap& side, const Model& model, std::int64_t stages) {
-  const auto value = side.optional("pp_layout");
-  if (!value) {
-    if (model.layers % stages != 0)
-      side.fail(
-          fmt::format("{} layers do not divide over pp {}: give pp_layout, as {{first: , last: }} "
-                      "or as a list of layers per stage",
-                      model.layers, stages));
-    return PipelineLayout(static_cast<std::size_t>(stages), model.layers / stages);
-  }
-  if (value->is_list()) {
-    PipelineLayout layout;
-    for (const YamlValue& item : value->list()) layout.push_back(item.integer_in(0, model.layers));
-    if (static_cast<std::int64_t>(layout.size()) != stages)
-      value->fail(
-          fmt::format("expected {} entries, one per stage, found {}", stages, layout.size()));
-    const std::int64_t sum = std::accumulate(layout.begin(), layout.end(), std::int64_t{0});
-    if (sum != model.layers)
-      value->fail(fmt::format("the stages have {} layers, the model has {}", sum, model.layers));
-    return layout;
-  }
-  YamlMap map = value->map();
-  const auto count = [&](const char* key) {
-    const auto entry = map.optional(key);
-    return entry ? entry->integer_in(0, model.layers) : 0;
-  };
-  const std::int64_t first = count("first");
-  const std::int64_t last = count("last");
-  map.finish();
-  try {
-    return pipeline_layout(model.layers, stages, first, last);
-  } catch (const InputError& error) {
-    value->fail(error.what());
-  }
-}
-
-// Runs an engine's rules; their complaints get the side's file and line.
-template <class Apply>
-ShardedModel apply_rules(const YamlValue& side, Apply&& apply) {
-  try {
-    return apply();
-  } catch (const InputError& error) {
-    side.fail(error.what());
-  }
-}
-
-ShardedModel parse_source(const YamlValue& value, const Model& model, NodeAllocator& nodes) {
+JobSide parse_side(const YamlValue& value, const Model& model,
+                   std::span<const LogicalTensor> tensors, NodeAllocator& nodes,
+                   const std::string& base_folder, bool is_source) {
   YamlMap side = value.map();
-  side.required("engine").word_of({"megatron"});
   const std::vector<Rank> ranks = nodes.allocate(side);
-  const ParallelSizes sizes = parse_parallel(side, {"tp", "pp", "ep", "etp", "cp"});
-  const PipelineLayout layout = parse_pipeline(side, model, sizes.pp);
-  side.finish();
-  return apply_rules(value, [&] { return shard_megatron(model, sizes, layout, ranks); });
+  if (!is_source) {
+    if (const auto dtype = side.optional("dtype")) require_same_dtype(*dtype, model.dtype);
+    if (const auto commit = side.optional("commit"))
+      if (commit->word_of({"in-place", "shadow"}) == "shadow")
+        commit->fail("shadow commits are planned in a later version; expected in-place");
+  }
+  return {value.field(), parse_engine_side(side, {model, tensors, ranks, base_folder}, is_source)};
 }
 
-ShardedModel parse_destination(const YamlValue& value, const Model& model, DType source_dtype,
-                               NodeAllocator& nodes) {
-  YamlMap side = value.map();
-  side.required("engine").word_of({"vllm"});
-  const std::vector<Rank> ranks = nodes.allocate(side);
-  const ParallelSizes sizes = parse_parallel(side, {"tp", "pp", "ep", "dp"});
-  if (const auto dtype = side.optional("dtype"); dtype && dtype->dtype() != source_dtype)
-    dtype->fail(
-        fmt::format("the source is {}; conversions on the way are not planned by this version",
-                    dtype_name(source_dtype)));
-  if (const auto commit = side.optional("commit")) commit->word_of({"in-place"});
-  side.finish();
-  return apply_rules(value, [&] { return shard_vllm(model, sizes, ranks); });
+std::vector<JobSide> parse_pools(const YamlValue& value, const Model& model,
+                                 std::span<const LogicalTensor> tensors, NodeAllocator& nodes,
+                                 const std::string& base_folder) {
+  std::vector<JobSide> pools;
+  const std::vector<YamlValue> items =
+      value.is_list() ? value.list() : std::vector<YamlValue>{value};
+  for (const YamlValue& pool : items)
+    pools.push_back(parse_side(pool, model, tensors, nodes, base_folder, false));
+  if (pools.empty()) value.fail("expected at least one pool");
+  return pools;
 }
 
-// Half precision is what a job's `dtype` changes; buffers that the model keeps in fp32 stay so.
-void set_dtype(Model& model, DType dtype) {
-  for (Parameter& parameter : model.parameters)
-    if (parameter.dtype != DType::kF32) parameter.dtype = dtype;
+NameGlobs parse_globs(YamlMap& job, const char* key) {
+  const auto value = job.optional(key);
+  return value ? NameGlobs::parse(*value) : NameGlobs{};
+}
+
+// Which tensors the job is about: those that `include` names (all of them without it) and
+// `exclude` does not.
+std::vector<bool> included_tensors(YamlMap& job, std::span<const LogicalTensor> tensors) {
+  NameGlobs include = parse_globs(job, "include");
+  NameGlobs exclude = parse_globs(job, "exclude");
+  std::vector<bool> included(tensors.size(), true);
+  if (include.empty() && exclude.empty()) return included;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const bool in = include.empty() || include.match(tensors[i].name);
+    const bool out = !exclude.empty() && exclude.match(tensors[i].name);
+    included[i] = in && !out;
+  }
+  include.require_all_used();
+  exclude.require_all_used();
+  return included;
+}
+
+std::int64_t elements_of(const LogicalTensor& tensor) {
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : tensor.shape) elements *= extent;
+  return elements;
 }
 
 // Interns tuples of pool shardings.
 class PoolTable {
  public:
-  explicit PoolTable(const std::vector<ShardedModel>& pools) : pools_(pools) {}
+  explicit PoolTable(const std::vector<JobSide>& pools) : pools_(pools) {}
 
-  std::uint32_t intern(std::size_t parameter, std::vector<std::vector<Sharding>>& table) {
-    std::vector<std::uint32_t> key;
-    for (const ShardedModel& pool : pools_) key.push_back(pool.sharding_of[parameter]);
-    const auto [entry, added] = ids_.try_emplace(key, static_cast<std::uint32_t>(table.size()));
+  std::uint32_t intern(std::uint32_t tensor, std::vector<std::vector<PoolSharding>>& table) {
+    key_.clear();
+    for (const JobSide& pool : pools_) key_.push_back(pool.sharded.sharding_of[tensor]);
+    const auto [entry, added] = ids_.try_emplace(key_, static_cast<std::uint32_t>(table.size()));
     if (added) {
-      std::vector<Sharding>& shardings = table.emplace_back();
-      for (std::size_t i = 0; i < pools_.size(); ++i)
-        if (key[i] != ShardedModel::kNotHeld) shardings.push_back(pools_[i].shardings[key[i]]);
+      std::vector<PoolSharding>& shardings = table.emplace_back();
+      for (std::uint32_t pool = 0; pool < pools_.size(); ++pool)
+        if (key_[pool] != ShardedModel::kNotHeld)
+          shardings.push_back({pool, pools_[pool].sharded.shardings[key_[pool]]});
     }
     return entry->second;
   }
 
  private:
-  const std::vector<ShardedModel>& pools_;
+  const std::vector<JobSide>& pools_;
+  std::vector<std::uint32_t> key_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> ids_;
 };
+
+// The buffers of the tensors that are moved, in their order.
+std::vector<BufferRef> buffers_of(const ShardedModel& side,
+                                  const std::vector<std::uint32_t>& moved) {
+  std::vector<BufferRef> refs(moved.size());
+  if (side.buffer_of.empty()) return refs;
+  for (std::size_t i = 0; i < moved.size(); ++i) refs[i] = side.buffer_of[moved[i]];
+  return refs;
+}
+
+ProblemInput problem_input(std::vector<LogicalTensor>& tensors, const Coverage& coverage,
+                           JobSide& source, std::vector<JobSide>& pools) {
+  ProblemInput input;
+  input.source_buffer_of = buffers_of(source.sharded, coverage.moved);
+  input.source_buffers = std::move(source.sharded.buffers);
+  for (JobSide& pool : pools) {
+    input.destination_buffer_of.push_back(buffers_of(pool.sharded, coverage.moved));
+    input.destination_buffers.push_back(std::move(pool.sharded.buffers));
+  }
+  PoolTable table(pools);
+  input.tensors.reserve(coverage.moved.size());
+  for (const std::uint32_t index : coverage.moved) {
+    LogicalTensor& tensor = tensors[index];
+    input.tensors.push_back({std::move(tensor.name), std::move(tensor.shape), tensor.dtype,
+                             tensor.layer, source.sharded.sharding_of[index],
+                             table.intern(index, input.destination_shardings),
+                             TensorInput::kNotTied});
+  }
+  input.source_shardings = std::move(source.sharded.shardings);
+  return input;
+}
 
 }  // namespace
 
@@ -168,36 +179,28 @@ ModelJobPart parse_model_job(YamlMap& job, const Topology& topology,
   Model model = load_model(job.required("model"), base_folder);
   const auto mtp = job.optional("mtp");
   if (!mtp || !mtp->boolean()) model = without_mtp(std::move(model));
-  DType dtype = DType::kBF16;
-  if (const auto value = job.optional("dtype")) {
-    dtype = value->dtype();
-    set_dtype(model, dtype);
-  }
+  if (const auto dtype = job.optional("dtype"))
+    model = with_dtype(std::move(model), dtype->dtype());
   NodeAllocator nodes(topology);
-  ModelJobPart part;
-  part.parameters = parameter_count(model);
-  ShardedModel source = parse_source(job.required("source"), model, nodes);
-  std::vector<ShardedModel> pools;
-  const YamlValue destination = job.required("destination");
-  if (destination.is_list()) {
-    for (const YamlValue& pool : destination.list())
-      pools.push_back(parse_destination(pool, model, dtype, nodes));
-    if (pools.empty()) destination.fail("expected at least one pool");
-  } else {
-    pools.push_back(parse_destination(destination, model, dtype, nodes));
-  }
+  std::vector<LogicalTensor> tensors = logical_tensors(model);
+  const std::vector<bool> included = included_tensors(job, tensors);
+  JobSide source = parse_side(job.required("source"), model, tensors, nodes, base_folder, true);
+  std::vector<JobSide> pools =
+      parse_pools(job.required("destination"), model, tensors, nodes, base_folder);
 
-  part.input.source_shardings = std::move(source.shardings);
-  PoolTable table(pools);
-  part.input.tensors.reserve(model.parameters.size());
-  for (std::size_t i = 0; i < model.parameters.size(); ++i) {
-    Parameter& parameter = model.parameters[i];
-    if (source.sharding_of[i] == ShardedModel::kNotHeld)
-      job.fail(fmt::format("parameter {} is held by no source rank", parameter.name));
-    part.input.tensors.push_back({std::move(parameter.name), std::move(parameter.shape),
-                                  parameter.dtype, parameter.layer, source.sharding_of[i],
-                                  table.intern(i, part.input.destination_shardings)});
+  NameGlobs allow_unplaced = parse_globs(job, "allow_unplaced");
+  Coverage coverage;
+  try {
+    coverage = cover(tensors, included, source, pools, allow_unplaced);
+  } catch (const InputError& error) {
+    job.fail(error.what());
   }
+  if (coverage.moved.empty()) job.fail("the job's names leave no tensor to move");
+  ModelJobPart part;
+  for (const std::uint32_t index : coverage.moved) part.parameters += elements_of(tensors[index]);
+  part.unplaced = std::move(coverage.unplaced);
+  part.needs_conversion = std::move(coverage.needs_conversion);
+  part.input = problem_input(tensors, coverage, source, pools);
   return part;
 }
 

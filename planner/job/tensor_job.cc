@@ -1,116 +1,18 @@
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "planner/job/sections.h"
+#include "planner/job/side.h"
+#include "planner/job/slots.h"
 
 namespace transload {
 namespace {
 
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 50;
-
-// `R`, `S(d)`.
-AxisPlacement parse_placement(const YamlValue& value) {
-  const std::string word = value.text();
-  AxisPlacement placement;
-  if (word == "R") return placement;
-  if (word.starts_with("S(") && word.ends_with(")")) {
-    const char* end = word.data() + word.size() - 1;
-    const auto [rest, error] = std::from_chars(word.data() + 2, end, placement.dim);
-    if (error == std::errc{} && rest == end && placement.dim >= 0) return placement;
-  }
-  value.fail(fmt::format("expected R or S(dimension), found {}", word));
-}
-
-void parse_mesh(YamlMap& side, Sharding& sharding, std::size_t dims, std::int64_t last_rank) {
-  const YamlValue mesh = side.required("mesh");
-  YamlMap axes = mesh.map();
-  for (const auto& [name, size] : axes.entries())
-    sharding.mesh.push_back({name, size.integer_in(1, std::int64_t{1} << 20)});
-  if (sharding.mesh.empty()) mesh.fail("expected at least one axis");
-  const YamlValue ranks = side.required("ranks");
-  sharding.ranks = ranks.index_list(last_rank);
-  std::int64_t coordinates = 1;
-  for (const MeshAxis& axis : sharding.mesh) {
-    coordinates *= axis.size;
-    if (coordinates > static_cast<std::int64_t>(sharding.ranks.size())) break;
-  }
-  if (coordinates != static_cast<std::int64_t>(sharding.ranks.size()))
-    ranks.fail(fmt::format(
-        "the mesh needs {}{} ranks, found {}", coordinates,
-        coordinates > static_cast<std::int64_t>(sharding.ranks.size()) ? " or more" : "",
-        sharding.ranks.size()));
-  const YamlValue placements = side.required("placements");
-  for (const YamlValue& item : placements.list()) {
-    const AxisPlacement placement = parse_placement(item);
-    if (placement.shards() && static_cast<std::size_t>(placement.dim) >= dims)
-      item.fail(fmt::format("the tensor has {} dimensions; S takes 0 to {}", dims,
-                            static_cast<int>(dims) - 1));
-    sharding.placements.push_back(placement);
-  }
-  if (sharding.placements.size() != sharding.mesh.size())
-    placements.fail(fmt::format("expected one placement per mesh axis ({}), found {}",
-                                sharding.mesh.size(), sharding.placements.size()));
-  if (const auto rule = side.optional("split"))
-    sharding.split =
-        rule->word_of({"chunk", "balanced"}) == "chunk" ? SplitRule::kChunk : SplitRule::kBalanced;
-}
-
-ExplicitBox parse_box(const YamlValue& value, const std::vector<std::int64_t>& shape) {
-  const std::vector<YamlValue> dimensions = value.list();
-  if (dimensions.size() != shape.size())
-    value.fail(fmt::format("expected [low, high] for each of {} dimensions, found {}", shape.size(),
-                           dimensions.size()));
-  ExplicitBox box;
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    const std::vector<YamlValue> bounds = dimensions[d].list();
-    if (bounds.size() != 2) dimensions[d].fail("expected [low, high]");
-    const std::int64_t low = bounds[0].integer_in(0, shape[d]);
-    box.push_back({low, bounds[1].integer_in(low, shape[d])});
-  }
-  return box;
-}
-
-// A list of boxes has three levels of lists, a single box two.
-bool is_list_of_boxes(const YamlValue& value) {
-  const std::vector<YamlValue> outer = value.list();
-  if (outer.empty() || !outer[0].is_list()) return false;
-  const std::vector<YamlValue> inner = outer[0].list();
-  return !inner.empty() && inner[0].is_list();
-}
-
-void parse_boxes(const YamlValue& value, Sharding& sharding, const std::vector<std::int64_t>& shape,
-                 std::int64_t last_rank) {
-  YamlMap map = value.map();
-  for (const auto& [key, boxes] : map.entries()) {
-    std::int64_t rank = -1;
-    const auto [rest, error] = std::from_chars(key.data(), key.data() + key.size(), rank);
-    if (error != std::errc{} || rest != key.data() + key.size() || rank < 0 || rank > last_rank)
-      boxes.fail(fmt::format("expected a rank from 0 to {}, found {}", last_rank, key));
-    std::vector<ExplicitBox>& list = sharding.boxes[static_cast<Rank>(rank)];
-    if (is_list_of_boxes(boxes)) {
-      for (const YamlValue& box : boxes.list()) list.push_back(parse_box(box, shape));
-    } else {
-      list.push_back(parse_box(boxes, shape));
-    }
-  }
-}
-
-Sharding parse_side(const YamlValue& value, const std::vector<std::int64_t>& shape,
-                    std::int64_t last_rank) {
-  YamlMap side = value.map();
-  Sharding sharding;
-  if (const auto boxes = side.optional("boxes")) {
-    parse_boxes(*boxes, sharding, shape, last_rank);
-    if (sharding.boxes.empty()) boxes->fail("expected boxes of at least one rank");
-    side.finish();
-    return sharding;
-  }
-  parse_mesh(side, sharding, shape.size(), last_rank);
-  side.finish();
-  return sharding;
-}
 
 std::vector<std::int64_t> parse_shape(const YamlValue& value) {
   std::vector<std::int64_t> shape;
@@ -137,31 +39,142 @@ std::uint32_t intern(std::vector<Entry>& table, Entry entry) {
   return static_cast<std::uint32_t>(table.size()) - 1;
 }
 
-}  // namespace
+// Numbers of the shared buffers of one side, by name.
+class BufferTable {
+ public:
+  BufferRef of(const std::optional<std::string>& name) {
+    if (!name) return {};
+    const auto [entry, added] =
+        numbers_.try_emplace(*name, static_cast<std::uint32_t>(buffers_.size()));
+    if (added) buffers_.push_back({*name, DestinationClass::kDirect});
+    return {entry->second, 0};
+  }
+  std::vector<SharedBuffer> take() { return std::move(buffers_); }
+  bool knows(const std::string& name) const { return numbers_.contains(name); }
 
-ProblemInput parse_tensors(const YamlValue& value, const Topology& topology) {
-  const std::int64_t last_rank = static_cast<std::int64_t>(topology.gpus.size()) - 1;
-  ProblemInput input;
-  const std::vector<YamlValue> items = value.list();
-  if (items.empty()) value.fail("expected at least one tensor");
-  std::set<std::string> names;
-  for (const YamlValue& item : items) {
+ private:
+  std::map<std::string, std::uint32_t> numbers_;
+  std::vector<SharedBuffer> buffers_;
+};
+
+class TensorJobReader {
+ public:
+  TensorJobReader(std::int64_t last_rank, const std::string& base_folder)
+      : last_rank_(last_rank), base_folder_(base_folder) {
+    input_.destination_buffer_of.emplace_back();
+    input_.validate_memory = true;
+  }
+
+  void read_tensor(const YamlValue& item) {
     YamlMap map = item.map();
     TensorInput tensor;
-    tensor.name = map.required("name").text();
-    if (!names.insert(tensor.name).second)
-      map.required("name").fail("another tensor has this name");
+    tensor.name = new_name(map.required("name"));
     tensor.shape = parse_shape(map.required("shape"));
     tensor.dtype = map.required("dtype").dtype();
-    tensor.source =
-        intern(input.source_shardings, parse_side(map.required("source"), tensor.shape, last_rank));
-    tensor.destination =
-        intern(input.destination_shardings,
-               std::vector{parse_side(map.required("destination"), tensor.shape, last_rank)});
+    const std::vector<std::string> dims = parse_dim_names(map, tensor.shape.size());
+    const SideContext context{tensor.shape, dims, tensor.dtype, last_rank_, base_folder_};
+    ParsedSide source = parse_side(map.required("source"), context);
+    tensor.source = intern(input_.source_shardings, std::move(source.sharding));
+    const BufferRef source_buffer = source_buffers_.of(source.buffer);
+    const auto original = static_cast<std::uint32_t>(input_.tensors.size());
+    add(tensor, source_buffer, map.required("destination"), context);
+    if (const auto also = map.optional("also"))
+      for (const YamlValue& other : also->list()) {
+        YamlMap names = other.map();
+        tensor.name = new_name(names.required("name"));
+        tensor.tied_to = original;
+        add(tensor, source_buffer, names.required("destination"), context);
+        names.finish();
+      }
     map.finish();
-    input.tensors.push_back(std::move(tensor));
   }
-  return input;
+
+  void read_buffers(const YamlValue& value) {
+    for (const auto& [name, entry] : value.map().entries()) {
+      if (!source_buffers_.knows(name) && !destination_buffers_.knows(name))
+        entry.fail(fmt::format("no tensor lies in a buffer called {}", name));
+      input_.declared_buffers[name] = parse_buffer(entry);
+    }
+  }
+
+  ProblemInput take() {
+    input_.source_buffers = source_buffers_.take();
+    input_.destination_buffers.push_back(destination_buffers_.take());
+    return std::move(input_);
+  }
+
+ private:
+  std::string new_name(const YamlValue& value) {
+    std::string name = value.text();
+    if (!names_.insert(name).second) value.fail("another tensor has this name");
+    return name;
+  }
+
+  void add(const TensorInput& tensor, const BufferRef& source_buffer, const YamlValue& side,
+           const SideContext& context) {
+    ParsedSide destination = parse_side(side, context);
+    input_.tensors.push_back(tensor);
+    input_.tensors.back().destination =
+        intern(input_.destination_shardings,
+               std::vector<PoolSharding>{{0, std::move(destination.sharding)}});
+    input_.source_buffer_of.push_back(source_buffer);
+    input_.destination_buffer_of[0].push_back(destination_buffers_.of(destination.buffer));
+  }
+
+  static std::vector<std::string> parse_dim_names(YamlMap& map, std::size_t dims) {
+    std::vector<std::string> names;
+    const auto value = map.optional("dims");
+    if (!value) return names;
+    for (const YamlValue& item : value->list()) {
+      std::string name = item.text();
+      if (std::find(names.begin(), names.end(), name) != names.end())
+        item.fail(fmt::format("{} stands twice", name));
+      names.push_back(std::move(name));
+    }
+    if (names.size() != dims)
+      value->fail(fmt::format("expected the names of {} dimensions, found {}", dims, names.size()));
+    return names;
+  }
+
+  DeclaredBuffer parse_buffer(const YamlValue& value) const {
+    YamlMap map = value.map();
+    DeclaredBuffer buffer;
+    const YamlValue bytes = map.required("bytes");
+    if (bytes.is_map())
+      for (const auto& [key, size] : bytes.map().entries())
+        buffer.rank_bytes[rank_key(key, size, last_rank_)] = size.bytes();
+    else
+      buffer.bytes = bytes.bytes();
+    if (const auto padding = map.optional("padding"))
+      for (const YamlValue& item : padding->list()) {
+        const std::vector<YamlValue> bounds = item.list();
+        if (bounds.size() != 2) item.fail("expected [low, high], in bytes");
+        const std::int64_t low = bounds[0].integer_in(0, kMaxExtent);
+        buffer.padding.emplace_back(low, bounds[1].integer_in(low, kMaxExtent));
+      }
+    if (const auto fill = map.optional("fill")) buffer.fill = parse_fill(*fill);
+    map.finish();
+    return buffer;
+  }
+
+  std::int64_t last_rank_;
+  const std::string& base_folder_;
+  std::set<std::string> names_;
+  ProblemInput input_;
+  BufferTable source_buffers_;
+  BufferTable destination_buffers_;
+};
+
+}  // namespace
+
+ProblemInput parse_tensors(const YamlValue& tensors, const std::optional<YamlValue>& buffers,
+                           const Topology& topology, const std::string& base_folder) {
+  TensorJobReader reader(static_cast<std::int64_t>(topology.gpus.size()) - 1, base_folder);
+  const std::vector<YamlValue> items = tensors.list();
+  if (items.empty()) tensors.fail("expected at least one tensor");
+  for (const YamlValue& item : items) reader.read_tensor(item);
+  if (buffers) reader.read_buffers(*buffers);
+  return reader.take();
 }
 
 }  // namespace transload

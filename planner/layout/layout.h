@@ -13,6 +13,8 @@
 
 #include "models/sharding.h"
 #include "planner/layout/box.h"
+#include "planner/layout/segments.h"
+#include "planner/layout/shards.h"
 
 namespace transload {
 
@@ -29,26 +31,31 @@ class RankSets {
   std::map<std::vector<Rank>, std::uint32_t> ids_;
 };
 
-struct RankBox {
-  Rank rank = 0;
-  Box box;
-};
-
 struct Layout {
   std::vector<RankBox> shards;                  // non-empty boxes, by rank
   std::vector<std::vector<std::int64_t>> cuts;  // per dimension: ascending, from 0 to the extent
   std::vector<std::uint32_t> cells;             // row-major: rank set (RankSets id) of each cell
+  std::vector<PlaceLoops> loops;                // of the shards
+  std::vector<RankStorage> storage;  // by rank; those that hold nothing of the tensor included
+  bool slots = false;                // neighbouring boxes of a rank are slots of their own
 };
 
-// Cuts [0, length) in `parts`; returns the bounds of part `index`. Both rules of SplitRule.
-std::pair<std::int64_t, std::int64_t> split_range(std::int64_t length, std::int64_t parts,
-                                                  std::int64_t index, SplitRule rule);
+// One sharding of a side: the source's, or that of one destination pool.
+struct PoolSharding {
+  std::uint32_t pool = 0;
+  Sharding sharding;
+  friend bool operator==(const PoolSharding&, const PoolSharding&) = default;
+};
 
-// The layout of a tensor of `shape` that one or several shardings (pools) spread. `what` begins
-// error messages ("tensor w, source"). InputError: mesh size and number of ranks disagree,
-// placements and axes disagree, a dimension that does not exist, a box outside the tensor, a rank
-// that holds an element twice.
-Layout make_layout(std::span<const Sharding* const> shardings, std::span<const std::int64_t> shape,
-                   RankSets& sets, const std::string& what);
+// The layout of a tensor of `shape`, with elements of `element_bits`, that one or several pools
+// spread. `what` begins error messages ("tensor w, source"). InputError: whatever make_shards
+// refuses, a rank that holds an element twice.
+Layout make_layout(std::span<const PoolSharding* const> pools, std::span<const std::int64_t> shape,
+                   std::int64_t element_bits, RankSets& sets, const std::string& what);
+
+// Elements of the runs of `inner`, a box inside the shard, that are contiguous in memory and in
+// row-major order (planner/layout/storage.h).
+std::int64_t contiguous_run(const Layout& layout, const RankBox& shard, const Box& inner,
+                            std::int64_t element_bits);
 
 }  // namespace transload

@@ -11,6 +11,7 @@
 
 #include "common/check.h"
 #include "common/error.h"
+#include "planner/layout/memory.h"
 
 namespace transload {
 namespace {
@@ -88,7 +89,15 @@ class ProblemMaker {
         throw InputError(fmt::format("tensor {}: the name stands twice", tensor.name));
     }
     order_tensors(group_tensors(input_.tensors));
+    tie_tensors();
+    problem_.source_buffers = ordered(input_.source_buffer_of, input_.source_buffers);
+    share_tied_sources();
+    for (std::size_t pool = 0; pool < input_.destination_buffer_of.size(); ++pool)
+      problem_.destination_buffers.push_back(
+          ordered(input_.destination_buffer_of[pool], input_.destination_buffers[pool]));
+    problem_.declared_buffers = input_.declared_buffers;
     collect_ranks();
+    if (input_.validate_memory) validate_memory(problem_);
     return std::move(problem_);
   }
 
@@ -128,26 +137,91 @@ class ProblemMaker {
   std::uint32_t source_layout(const TensorInput& tensor) {
     TRANSLOAD_CHECK(tensor.source < input_.source_shardings.size(),
                     "tensors name shardings that exist");
-    return layout(0, tensor.source, tensor, "source", {&input_.source_shardings[tensor.source]});
+    const PoolSharding source{0, input_.source_shardings[tensor.source]};
+    return layout(0, tensor.source, tensor, "source", {&source});
   }
 
   std::uint32_t destination_layout(const TensorInput& tensor) {
     TRANSLOAD_CHECK(tensor.destination < input_.destination_shardings.size(),
                     "tensors name shardings that exist");
-    std::vector<const Sharding*> pools;
-    for (const Sharding& pool : input_.destination_shardings[tensor.destination])
+    std::vector<const PoolSharding*> pools;
+    for (const PoolSharding& pool : input_.destination_shardings[tensor.destination])
       pools.push_back(&pool);
     return layout(1, tensor.destination, tensor, "destination", pools);
   }
 
   std::uint32_t layout(int side, std::uint32_t sharding, const TensorInput& tensor,
-                       const char* side_name, const std::vector<const Sharding*>& pools) {
-    const auto [entry, added] = layout_ids_.try_emplace(
-        {side, sharding, tensor.shape}, static_cast<std::uint32_t>(problem_.layouts.size()));
+                       const char* side_name, const std::vector<const PoolSharding*>& pools) {
+    const auto [entry, added] =
+        layout_ids_.try_emplace({side, sharding, dtype_bits(tensor.dtype), tensor.shape},
+                                static_cast<std::uint32_t>(problem_.layouts.size()));
     if (added)
-      problem_.layouts.push_back(make_layout(pools, tensor.shape, problem_.sets,
+      problem_.layouts.push_back(make_layout(pools, tensor.shape, dtype_bits(tensor.dtype),
+                                             problem_.sets,
                                              fmt::format("tensor {}, {}", tensor.name, side_name)));
     return entry->second;
+  }
+
+  // Of several names of one thing, the first in plan order stands for it.
+  void tie_tensors() {
+    const auto tensors = static_cast<std::uint32_t>(input_.tensors.size());
+    std::vector<std::uint32_t> place(tensors);
+    for (std::uint32_t t = 0; t < tensors; ++t) place[problem_.input_position[t]] = t;
+    problem_.source_tensor.resize(tensors);
+    std::iota(problem_.source_tensor.begin(), problem_.source_tensor.end(), 0u);
+    for (std::uint32_t i = 0; i < tensors; ++i) {
+      const TensorInput& tensor = input_.tensors[i];
+      if (tensor.tied_to == TensorInput::kNotTied) continue;
+      const TensorInput& original = input_.tensors[tensor.tied_to];
+      TRANSLOAD_CHECK(original.tied_to == TensorInput::kNotTied && original.shape == tensor.shape &&
+                          original.dtype == tensor.dtype && original.source == tensor.source,
+                      "a tied name has the shape, type and source of what it names");
+      std::uint32_t& first = problem_.source_tensor[place[tensor.tied_to]];
+      first = std::min(first, place[i]);
+    }
+    for (std::uint32_t i = 0; i < tensors; ++i)
+      if (const std::uint32_t original = input_.tensors[i].tied_to;
+          original != TensorInput::kNotTied)
+        problem_.source_tensor[place[i]] = problem_.source_tensor[place[original]];
+  }
+
+  // References in plan order, buffers numbered by first appearance there.
+  SideBuffers ordered(const std::vector<BufferRef>& refs,
+                      const std::vector<SharedBuffer>& buffers) const {
+    SideBuffers side;
+    if (refs.empty()) return side;
+    TRANSLOAD_CHECK(refs.size() == input_.tensors.size(), "one buffer reference per tensor");
+    std::vector<std::uint32_t> number(buffers.size(), BufferRef::kOwnBuffer);
+    side.of_tensor.reserve(refs.size());
+    for (const std::uint32_t position : problem_.input_position) {
+      BufferRef ref = refs[position];
+      if (ref.buffer != BufferRef::kOwnBuffer) {
+        TRANSLOAD_CHECK(ref.buffer < buffers.size(), "tensors name buffers that exist");
+        std::uint32_t& mine = number[ref.buffer];
+        if (mine == BufferRef::kOwnBuffer) {
+          mine = static_cast<std::uint32_t>(side.buffers.size());
+          side.buffers.push_back(buffers[ref.buffer]);
+        }
+        ref.buffer = mine;
+      }
+      side.of_tensor.push_back(ref);
+    }
+    return side;
+  }
+
+  // Tied names have one source buffer, though nobody gave it a name.
+  void share_tied_sources() {
+    SideBuffers& side = problem_.source_buffers;
+    for (std::uint32_t t = 0; t < problem_.source_tensor.size(); ++t) {
+      const std::uint32_t first = problem_.source_tensor[t];
+      if (first == t) continue;
+      if (side.of_tensor.empty()) side.of_tensor.resize(problem_.source_tensor.size());
+      if (side.of_tensor[first].buffer == BufferRef::kOwnBuffer) {
+        side.of_tensor[first].buffer = static_cast<std::uint32_t>(side.buffers.size());
+        side.buffers.push_back({problem_.names[first], DestinationClass::kDirect});
+      }
+      side.of_tensor[t] = side.of_tensor[first];
+    }
   }
 
   void collect_ranks() {
@@ -164,12 +238,24 @@ class ProblemMaker {
 
   const ProblemInput& input_;
   ReshardProblem problem_;
-  std::map<std::tuple<int, std::uint32_t, std::vector<std::int64_t>>, std::uint32_t> layout_ids_;
+  std::map<std::tuple<int, std::uint32_t, std::int64_t, std::vector<std::int64_t>>, std::uint32_t>
+      layout_ids_;
 };
 
 }  // namespace
 
 std::int64_t element_bytes(DType dtype) { return dtype_bits(dtype) / 8; }
+
+std::int64_t bytes_on(const DeclaredBuffer& buffer, Rank rank) {
+  const auto own = buffer.rank_bytes.find(rank);
+  return own == buffer.rank_bytes.end() ? buffer.bytes : own->second;
+}
+
+const SideBuffers& side_buffers(const ReshardProblem& problem, bool source, std::uint32_t pool) {
+  static const SideBuffers kNone;
+  if (source) return problem.source_buffers;
+  return pool < problem.destination_buffers.size() ? problem.destination_buffers[pool] : kNone;
+}
 
 ReshardProblem make_problem(const ProblemInput& input) { return ProblemMaker(input).make(); }
 

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/dtype.h"
@@ -17,19 +19,49 @@ namespace transload {
 // One tensor of a job as its readers (planner/job) hand it over. Sharding numbers index the tables
 // of `ProblemInput`; a destination may consist of several pools.
 struct TensorInput {
+  static constexpr std::uint32_t kNotTied = UINT32_MAX;
   std::string name;
   std::vector<std::int64_t> shape;
   DType dtype = DType::kBF16;
   std::int32_t layer = -1;
   std::uint32_t source = 0;
   std::uint32_t destination = 0;
+  // Another name of the same source data: the input position of the tensor that it is, with equal
+  // shape, dtype and source.
+  std::uint32_t tied_to = kNotTied;
 };
+
+// What a job says about a shared buffer beyond the tensors in it.
+struct DeclaredBuffer {
+  std::int64_t bytes = 0;
+  std::map<Rank, std::int64_t> rank_bytes;                     // instead of `bytes`
+  std::vector<std::pair<std::int64_t, std::int64_t>> padding;  // byte ranges that no tensor takes
+  PaddingFill fill = PaddingFill::kKeep;
+};
+
+std::int64_t bytes_on(const DeclaredBuffer& buffer, Rank rank);
 
 struct ProblemInput {
   std::vector<TensorInput> tensors;
   std::vector<Sharding> source_shardings;
-  std::vector<std::vector<Sharding>>
-      destination_shardings;  // one entry: the pools' shardings together
+  // One entry: the pools' shardings together.
+  std::vector<std::vector<PoolSharding>> destination_shardings;
+  // By tensor; empty where every tensor has a buffer of its own.
+  std::vector<BufferRef> source_buffer_of;
+  std::vector<SharedBuffer> source_buffers;
+  // By pool, then as above.
+  std::vector<std::vector<BufferRef>> destination_buffer_of;
+  std::vector<std::vector<SharedBuffer>> destination_buffers;
+  std::map<std::string, DeclaredBuffer> declared_buffers;  // by name, of either side
+  // Prove that tensors in one buffer neither overlap nor leave gaps that nobody named.
+  bool validate_memory = false;
+};
+
+// The shared buffers of one side or pool. `of_tensor` is in plan order and empty where all tensors
+// have buffers of their own; buffers are numbered by first appearance in plan order.
+struct SideBuffers {
+  std::vector<BufferRef> of_tensor;
+  std::vector<SharedBuffer> buffers;
 };
 
 struct TensorGroup {
@@ -48,11 +80,19 @@ struct ReshardProblem {
   std::vector<TensorGroup> groups;
   std::vector<Layout> layouts;
   RankSets sets;
+  // By tensor: the first tensor in plan order whose source data it shares; mostly itself.
+  std::vector<std::uint32_t> source_tensor;
+  SideBuffers source_buffers;
+  std::vector<SideBuffers> destination_buffers;  // by pool
+  std::map<std::string, DeclaredBuffer> declared_buffers;
   std::vector<Rank> source_ranks;  // ascending; ranks that hold anything
   std::vector<Rank> destination_ranks;
 };
 
 std::int64_t element_bytes(DType dtype);
+
+// The buffers of one side; of a destination, those of one pool.
+const SideBuffers& side_buffers(const ReshardProblem& problem, bool source, std::uint32_t pool);
 
 // InputError: duplicate names, negative extents, more than 2^50 elements, sub-byte totals, and
 // whatever make_layout refuses, naming tensor, side and rank.

@@ -118,6 +118,7 @@ Lane lane_of(const Plan& plan, OpId op, bool at_source) {
 bool takes_part(const Plan& plan, std::int32_t rank) {
   const auto r = static_cast<std::size_t>(rank);
   return plan.rank_shard_first[r] != plan.rank_shard_first[r + 1] ||
+         plan.rank_fill_first[r] != plan.rank_fill_first[r + 1] ||
          plan.rank_op_first[r] != plan.rank_op_first[r + 1];
 }
 

@@ -46,7 +46,7 @@ std::int64_t link_achieved_rate(const Plan& plan, std::uint32_t link);
 // the destination (a transfer within one rank never occurs).
 Lane lane_of(const Plan& plan, OpId op, bool at_source);
 
-// Is this rank a participant (has shards or operations)?
+// Is this rank a participant (has shards, zero fills or operations)?
 bool takes_part(const Plan& plan, std::int32_t rank);
 
 // CSR of a port's operations in key order: what the port posts, in order.

@@ -12,8 +12,6 @@ std::string key_of(std::span<const std::int64_t> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
 }
 
-constexpr std::uint32_t kBufferAlignment = 256;  // what cudaMalloc guarantees
-
 }  // namespace
 
 PlanBuilder::PlanBuilder() {
@@ -84,13 +82,17 @@ void PlanBuilder::set_port_window(std::int32_t port, std::uint32_t window) {
 }
 
 std::uint32_t PlanBuilder::add_tensor(std::string_view name, std::span<const std::int64_t> shape,
-                                      DType dtype) {
+                                      DType dtype, std::optional<std::uint32_t> source) {
   TRANSLOAD_CHECK(shape.size() < 256, "a tensor has fewer than 256 dimensions");
+  const auto tensor = static_cast<std::uint32_t>(tables_.tensor_name.size());
   tables_.tensor_name.push_back(add_name(name));
   tables_.tensor_shape.push_back(add_extents(shape));
   tables_.tensor_dims.push_back(static_cast<std::uint8_t>(shape.size()));
   tables_.tensor_dtype.push_back(static_cast<std::uint8_t>(dtype));
-  return static_cast<std::uint32_t>(tables_.tensor_name.size()) - 1;
+  TRANSLOAD_CHECK(!source || *source < tensor, "another name follows its tensor");
+  tables_.tensor_source.push_back(source ? tables_.tensor_source[*source] : tensor);
+  has_other_names_ |= source.has_value();
+  return tensor;
 }
 
 std::uint64_t PlanBuilder::add_box(std::span<const std::int64_t> bounds) {
@@ -100,15 +102,21 @@ std::uint64_t PlanBuilder::add_box(std::span<const std::int64_t> bounds) {
 }
 
 std::uint32_t PlanBuilder::add_buffers(std::int32_t rank, Side side, std::uint64_t bytes,
-                                       std::uint32_t count, std::string_view name) {
+                                       std::uint32_t count, std::string_view name,
+                                       const BufferTraits& traits) {
   std::uint32_t& next = next_buffer_[static_cast<std::size_t>(rank)];
-  buffers_.push_back({rank, next, count, bytes, side, add_name(name)});
+  buffers_.push_back({rank, next, count, bytes, side, add_name(name), traits});
   next += count;
   return next - count;
 }
 
 void PlanBuilder::add_shard(std::int32_t rank, const ShardSpec& shard) {
   shards_.emplace_back(rank, shard);
+}
+
+void PlanBuilder::add_fill(std::int32_t rank, std::uint32_t buffer, std::uint32_t count,
+                           std::uint64_t offset, std::uint64_t bytes) {
+  if (count > 0 && bytes > 0) fills_.push_back({rank, buffer, count, offset, bytes});
 }
 
 void PlanBuilder::add_dense_shard(std::int32_t rank, Side side, std::uint32_t tensor,
@@ -174,52 +182,6 @@ void PlanBuilder::add_stream(OpId op, OpId upstream) { stream_.emplace_back(op, 
 void PlanBuilder::reserve_ops(std::size_t operations, std::size_t edges) {
   ops_.reserve(operations);
   after_.reserve(edges);
-}
-
-void PlanBuilder::lay_out_rank_tables() {
-  std::stable_sort(buffers_.begin(), buffers_.end(),
-                   [](const BufferRow& a, const BufferRow& b) { return a.rank < b.rank; });
-  std::stable_sort(shards_.begin(), shards_.end(), [](const auto& a, const auto& b) {
-    return std::tuple(a.first, a.second.side, a.second.tensor_first) <
-           std::tuple(b.first, b.second.side, b.second.tensor_first);
-  });
-  const std::size_t ranks = tables_.rank_node.size();
-  tables_.rank_buffer_first.assign(ranks + 1, 0);
-  tables_.rank_shard_first.assign(ranks + 1, 0);
-  for (const BufferRow& row : buffers_) {
-    ++tables_.rank_buffer_first[static_cast<std::size_t>(row.rank) + 1];
-    tables_.buffer_index.push_back(row.index);
-    tables_.buffer_count.push_back(row.count);
-    tables_.buffer_bytes.push_back(row.bytes);
-    tables_.buffer_alignment.push_back(kBufferAlignment);
-    tables_.buffer_side.push_back(static_cast<std::uint8_t>(row.side));
-    tables_.buffer_class.push_back(static_cast<std::uint8_t>(BufferClass::kDirect));
-    tables_.buffer_commit.push_back(0);
-    tables_.buffer_post_group.push_back(kNone);
-    tables_.buffer_name.push_back(row.name);
-  }
-  for (const auto& [rank, shard] : shards_) {
-    ++tables_.rank_shard_first[static_cast<std::size_t>(rank) + 1];
-    tables_.shard_side.push_back(static_cast<std::uint8_t>(shard.side));
-    tables_.shard_tensor_first.push_back(shard.tensor_first);
-    tables_.shard_tensor_count.push_back(shard.tensor_count);
-    tables_.shard_box.push_back(shard.box);
-    tables_.shard_buffer.push_back(shard.buffer);
-    tables_.shard_inner_count.push_back(shard.inner_count);
-    tables_.shard_bit_offset.push_back(shard.bit_offset);
-    tables_.shard_inner_bits.push_back(shard.inner_bits);
-    tables_.shard_loop_first.push_back(static_cast<std::uint32_t>(tables_.loop_dim.size()));
-    tables_.shard_loops.push_back(static_cast<std::uint8_t>(shard.loops.size()));
-    for (const LoopSpec& loop : shard.loops) {
-      tables_.loop_dim.push_back(loop.dim);
-      tables_.loop_length.push_back(loop.length);
-      tables_.loop_stride_bits.push_back(loop.stride_bits);
-    }
-  }
-  std::partial_sum(tables_.rank_buffer_first.begin(), tables_.rank_buffer_first.end(),
-                   tables_.rank_buffer_first.begin());
-  std::partial_sum(tables_.rank_shard_first.begin(), tables_.rank_shard_first.end(),
-                   tables_.rank_shard_first.begin());
 }
 
 std::vector<OpId> PlanBuilder::number_operations() {

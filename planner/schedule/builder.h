@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,15 @@ struct LoopSpec {
   std::uint8_t dim = 0;
   std::int64_t length = 0;
   std::int64_t stride_bits = 0;
+  friend bool operator==(const LoopSpec&, const LoopSpec&) = default;
+};
+
+// What is said about buffers besides their size.
+struct BufferTraits {
+  BufferClass buffer_class = BufferClass::kDirect;
+  bool shadow_commit = false;       // a second buffer and an atomic switch, not in place
+  std::int32_t post_group = kNone;  // buffers of one group are post-processed together
+  std::uint32_t alignment = 256;    // what cudaMalloc guarantees
 };
 
 struct ShardSpec {
@@ -33,6 +43,7 @@ struct ShardSpec {
   std::uint64_t bit_offset = 0;
   std::uint64_t inner_bits = 0;
   std::vector<LoopSpec> loops;
+  friend bool operator==(const ShardSpec&, const ShardSpec&) = default;
 };
 
 struct SliceSpec {
@@ -80,13 +91,23 @@ class PlanBuilder {
   std::int32_t add_port(PortKind kind, std::int32_t rank, std::uint32_t link, std::uint32_t window,
                         std::int64_t latency_ps, std::int64_t occupancy_ps, std::string_view name);
   void set_port_window(std::int32_t port, std::uint32_t window);
-  std::uint32_t add_tensor(std::string_view name, std::span<const std::int64_t> shape, DType dtype);
+  // `source`: the tensor whose data this is under another name (shape and dtype are equal); a name
+  // of a name becomes a name of its tensor. Slices and destination shards of the new name are
+  // ordinary ones; source shards given for it become shards of `source` (twins are dropped).
+  std::uint32_t add_tensor(std::string_view name, std::span<const std::int64_t> shape, DType dtype,
+                           std::optional<std::uint32_t> source = {});
   // Bounds lo, hi per dimension; equal boxes are stored once.
   std::uint64_t add_box(std::span<const std::int64_t> bounds);
-  // Returns the rank-local number of the first of `count` buffers.
+  // Returns the rank-local number of the first of `count` buffers of `bytes` each. Any number of
+  // shards, of any tensors, may be laid into one buffer.
   std::uint32_t add_buffers(std::int32_t rank, Side side, std::uint64_t bytes, std::uint32_t count,
-                            std::string_view name = {});
+                            std::string_view name = {}, const BufferTraits& traits = {});
   void add_shard(std::int32_t rank, const ShardSpec& shard);
+  // Bytes [offset, offset + bytes) of `count` destination buffers from rank-local number `buffer`
+  // are zero after every refit: padding that some kernel reads. They belong to no shard and to no
+  // other fill. Nothing to do for no bytes.
+  void add_fill(std::int32_t rank, std::uint32_t buffer, std::uint32_t count, std::uint64_t offset,
+                std::uint64_t bytes);
   // A dense row-major shard of `count` tensors from `tensor`, each in a buffer of its own.
   void add_dense_shard(std::int32_t rank, Side side, std::uint32_t tensor, std::uint32_t count,
                        std::span<const std::int64_t> bounds);
@@ -108,6 +129,10 @@ class PlanBuilder {
   std::uint64_t add_name(std::string_view name);
   std::uint64_t add_extents(std::span<const std::int64_t> shape);
   void lay_out_rank_tables();
+  void lay_out_buffers();
+  void lay_out_shards();
+  void lay_out_fills();
+  void name_sources_by_their_tensor();
   std::vector<OpId> number_operations();
   void lay_out_edges(const std::vector<OpId>& number,
                      const std::vector<std::pair<OpId, OpId>>& edges,
@@ -121,6 +146,14 @@ class PlanBuilder {
     std::uint64_t bytes;
     Side side;
     std::uint64_t name;
+    BufferTraits traits;
+  };
+  struct FillRow {
+    std::int32_t rank;
+    std::uint32_t buffer;
+    std::uint32_t count;
+    std::uint64_t offset;
+    std::uint64_t bytes;
   };
 
   PlanTables tables_;
@@ -130,6 +163,8 @@ class PlanBuilder {
   std::vector<BufferRow> buffers_;
   std::vector<std::uint32_t> next_buffer_;  // per rank
   std::vector<std::pair<std::int32_t, ShardSpec>> shards_;
+  std::vector<FillRow> fills_;
+  bool has_other_names_ = false;  // a tensor whose data is another's
   std::unordered_map<std::string, std::uint64_t> box_of_bounds_;  // look-up only, never iterated
   std::unordered_map<std::string, std::uint64_t> extents_of_shape_;
 };

@@ -82,6 +82,10 @@ struct PlanColumns {
   Column<std::uint64_t> tensor_shape;  // offset in extents
   Column<std::uint8_t> tensor_dims;
   Column<std::uint8_t> tensor_dtype;  // DType
+  // Whose data a tensor is: itself, or the earlier tensor (of the same shape and dtype, its own
+  // source) that it is another name of. Such a name has no source shards: who reads it reads the
+  // source shards of that tensor.
+  Column<std::uint32_t> tensor_source;
 
   // Ranks: rank r is GPU (device) r of the topology. Ranks that take no part have no rows
   // elsewhere.
@@ -91,6 +95,7 @@ struct PlanColumns {
   Column<std::uint64_t> rank_memory_bytes;   // GPU memory; 0: unknown
   Column<std::uint64_t> rank_buffer_first;   // R + 1, into buffer_*
   Column<std::uint64_t> rank_shard_first;    // R + 1, into shard_*
+  Column<std::uint64_t> rank_fill_first;     // R + 1, into fill_*
   Column<std::uint64_t> rank_op_first;       // R + 1, into rank_op
   Column<OpId> rank_op;                      // a rank's program: its operations by key
   Column<std::uint32_t> staging_slots;       // R x kSlotClasses
@@ -107,7 +112,16 @@ struct PlanColumns {
   Column<std::int32_t> buffer_post_group;
   Column<std::uint64_t> buffer_name;  // offset in names; 0: named by its tensor
 
-  // Shards: where one box of each tensor of a range lies in a rank's buffers.
+  // Zero fills: bytes of destination buffers that belong to no element and that a refit leaves
+  // zero (padding). Row i is bytes [fill_offset, fill_offset + fill_bytes) of fill_buffer_count
+  // consecutive buffers from fill_buffer. What is neither an element nor filled is never touched.
+  Column<std::uint32_t> fill_buffer;  // rank-local buffer number
+  Column<std::uint32_t> fill_buffer_count;
+  Column<std::uint64_t> fill_offset;
+  Column<std::uint64_t> fill_bytes;
+
+  // Shards: where one box of each tensor of a range lies in a rank's buffers. Rows of several
+  // tensors may lie in one buffer; on the destination side no two of them share a byte.
   // Tensor first + i lies in buffer `buffer` + i / inner_count, at bit
   // bit_offset + (i % inner_count) * inner_bits, and inside by `loops`.
   Column<std::uint8_t> shard_side;  // Side
@@ -228,12 +242,14 @@ void PlanColumns<Column>::visit_columns(Self& self, Visitor&& visit) {
   visit("tensor_shape", self.tensor_shape);
   visit("tensor_dims", self.tensor_dims);
   visit("tensor_dtype", self.tensor_dtype);
+  visit("tensor_source", self.tensor_source);
   visit("rank_node", self.rank_node);
   visit("rank_domain", self.rank_domain);
   visit("rank_gpu_model", self.rank_gpu_model);
   visit("rank_memory_bytes", self.rank_memory_bytes);
   visit("rank_buffer_first", self.rank_buffer_first);
   visit("rank_shard_first", self.rank_shard_first);
+  visit("rank_fill_first", self.rank_fill_first);
   visit("rank_op_first", self.rank_op_first);
   visit("rank_op", self.rank_op);
   visit("staging_slots", self.staging_slots);
@@ -247,6 +263,10 @@ void PlanColumns<Column>::visit_columns(Self& self, Visitor&& visit) {
   visit("buffer_commit", self.buffer_commit);
   visit("buffer_post_group", self.buffer_post_group);
   visit("buffer_name", self.buffer_name);
+  visit("fill_buffer", self.fill_buffer);
+  visit("fill_buffer_count", self.fill_buffer_count);
+  visit("fill_offset", self.fill_offset);
+  visit("fill_bytes", self.fill_bytes);
   visit("shard_side", self.shard_side);
   visit("shard_tensor_first", self.shard_tensor_first);
   visit("shard_tensor_count", self.shard_tensor_count);

@@ -25,7 +25,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "plan files are little-endian");
 
 constexpr std::array<char, 8> kMagic = {'T', 'L', 'P', 'L', 'A', 'N', '\r', '\n'};
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kAlignment = 64;
 
 struct FileHead {
@@ -142,10 +142,23 @@ class SectionReader {
 
 constexpr std::string_view kHeaderSection = "header";
 
+// Text comes from users; JSON holds UTF-8 only.
+std::string header_text(const PlanHeader& header) {
+  const nlohmann::json json = to_json(header);
+  for (const auto& [field, value] : json.items()) {
+    try {
+      static_cast<void>(value.dump());
+    } catch (const nlohmann::json::exception&) {
+      throw InputError({"", 0, field}, "the text is not UTF-8: expected UTF-8 in a plan's header");
+    }
+  }
+  return json.dump();
+}
+
 }  // namespace
 
 Plan seal_plan(const PlanHeader& header, const PlanTables& tables) {
-  const std::string json = to_json(header).dump();
+  const std::string json = header_text(header);
   std::vector<Section> sections;
   std::vector<const void*> data;
   const auto add = [&](std::string_view name, const auto& column) {

@@ -39,7 +39,8 @@ class Plan : public PlanColumns<MappedColumn> {
   Digest digest_;
 };
 
-// Writes the image and the digest. Same tables, same bytes, on every machine.
+// Writes the image and the digest. Same tables, same bytes, on every machine. InputError naming the
+// field where a text of the header is not UTF-8.
 Plan seal_plan(const PlanHeader& header, const PlanTables& tables);
 
 // Copies the columns of a plan so that they can be changed and sealed again (scaling, mutation

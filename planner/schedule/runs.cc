@@ -88,6 +88,7 @@ class RunWalk {
     for (std::uint64_t i = from / box_bytes; i * box_bytes < to && !stopped_; ++i) {
       tensor_ = plan_.slice_tensor_first[slice] +
                 static_cast<std::uint32_t>(i) * plan_.slice_tensor_step[slice];
+      held_ = side_ == Side::kSource ? plan_.tensor_source[tensor_] : tensor_;
       for (std::size_t d = 0; d < dims; ++d) {
         lower_[d] = bounds[2 * d];
         upper_[d] = bounds[2 * d + 1];
@@ -95,7 +96,7 @@ class RunWalk {
       packed_ = at + i * box_bytes;
       begin_ = std::max(begin, packed_) - packed_;
       end_ = std::min(end, packed_ + box_bytes) - packed_;
-      rows_.find(tensor_, dims > 0 ? lower_[0] : 0, dims > 0 ? upper_[0] : 1, holders_);
+      rows_.find(held_, dims > 0 ? lower_[0] : 0, dims > 0 ? upper_[0] : 1, holders_);
       std::erase_if(holders_, [&](std::uint64_t row) {
         for (std::size_t d = 0; d < dims; ++d)
           if (!overlaps(row, d, lower_[d], upper_[d])) return true;
@@ -199,7 +200,7 @@ class RunWalk {
     }
     Stretch stretch;
     if (count == 1) {
-      const TensorPlace place = tensor_place(plan_, rows[0], tensor_);
+      const TensorPlace place = tensor_place(plan_, rows[0], held_);
       while (!stopped_ && cursors_[0].next(stretch)) add(at, place, stretch);
     } else {
       emit_merged(at, rows);
@@ -216,7 +217,7 @@ class RunWalk {
       const auto least = std::min_element(
           live.begin(), live.end(),
           [&](std::size_t a, std::size_t b) { return heads[a].image < heads[b].image; });
-      add(at, tensor_place(plan_, rows[*least], tensor_), heads[*least]);
+      add(at, tensor_place(plan_, rows[*least], held_), heads[*least]);
       if (!cursors_[*least].next(heads[*least])) live.erase(least);
     }
   }
@@ -260,6 +261,7 @@ class RunWalk {
 
   // The slice's box of one tensor, and the bytes of it that are wanted.
   std::uint32_t tensor_ = 0;
+  std::uint32_t held_ = 0;    // the tensor whose shards hold it: its source, on the source side
   std::uint64_t packed_ = 0;  // where it begins in the bundle
   std::uint64_t begin_ = 0;
   std::uint64_t end_ = 0;

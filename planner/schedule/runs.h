@@ -27,7 +27,8 @@ enum class Missing : std::uint8_t {
 
 // Visits the runs of bytes [begin, begin + bytes) of the bundle on `rank`'s `side`, in packed
 // order; adjacent runs are merged. A byte held in several boxes of the rank is visited once per box
-// on the destination side and once in all (the first box) on the source side.
+// on the destination side and once in all (the first box) on the source side, where another name of
+// a tensor (tensor_source) is read from the tensor's own shards.
 void for_each_run(const Plan& plan, std::int32_t bundle, std::uint64_t begin, std::uint64_t bytes,
                   std::int32_t rank, Side side, Missing missing,
                   const std::function<void(const Run&)>& visit);

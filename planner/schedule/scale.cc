@@ -9,6 +9,7 @@
 #include "common/dtype.h"
 #include "common/error.h"
 #include "planner/schedule/access.h"
+#include "planner/schedule/scale_fills.h"
 #include "planner/schedule/scale_groups.h"
 
 namespace transload {
@@ -85,6 +86,7 @@ class Scaler {
     for (ScaledRow& row : groups_.rows)
       if (row.empty) scale_lengths(row);
     write_rows();
+    write_fills();
   }
 
   void scale_lengths(ScaledRow& row) {
@@ -99,16 +101,20 @@ class Scaler {
       std::int64_t period;
       std::int64_t factor;
     };
+    if (set.rows.empty()) return;
+    std::vector<ScaledRow*> views;
+    for (const std::size_t row : set.rows) views.push_back(&groups_.rows[row]);
+    for (const std::size_t fill : set.fills) views.push_back(&groups_.fills[fill]);
     std::vector<Division> divisions;
     const std::uint32_t group = groups_.group_of_component[groups_.rows[set.rows[0]].component];
     for (std::size_t step = 0; step < factors_[group].size(); ++step) {
       const std::int64_t by = factors_[group][step];
       if (by == 1) continue;
-      for (const std::size_t index : set.rows) {
-        ScaledRow& row = groups_.rows[index];
+      for (ScaledRow* view : views) {
+        ScaledRow& row = *view;
         ScaledLoop* digit = digit_of(row, groups_.dim_of_step(row.component, step));
         const std::int64_t period = digit->stride_bits;
-        if (index == set.rows[0]) divisions.push_back({period, by});
+        if (view == views[0]) divisions.push_back({period, by});
         TRANSLOAD_CHECK(divisions.back().period == period && digit->length % by == 0,
                         "views of one buffer scale alike");
         digit->length /= by;
@@ -119,9 +125,13 @@ class Scaler {
       }
     }
     const std::size_t last = plan_.rank_buffer_first[set.rank + 1];
-    for (std::size_t b = plan_.rank_buffer_first[set.rank]; b < last; ++b) {
-      const std::uint64_t begin = plan_.buffer_index[b];
-      if (begin >= set.end_buffer || begin + plan_.buffer_count[b] <= set.first_buffer) continue;
+    const auto rows_of_rank = plan_.buffer_index.subspan(plan_.rank_buffer_first[set.rank],
+                                                         last - plan_.rank_buffer_first[set.rank]);
+    // The last row that begins at or before the set's first buffer.
+    const auto from = std::upper_bound(rows_of_rank.begin(), rows_of_rank.end(), set.first_buffer);
+    for (auto b = plan_.rank_buffer_first[set.rank] +
+                  static_cast<std::size_t>(from - rows_of_rank.begin()) - 1;
+         b < last && plan_.buffer_index[b] < set.end_buffer; ++b) {
       std::uint64_t bits = plan_.buffer_bytes[b] * 8;
       for (const Division& division : divisions) {
         const auto period = static_cast<std::uint64_t>(division.period);
@@ -129,7 +139,7 @@ class Scaler {
         bits = (bits + whole - 1) / whole * period;
       }
       std::uint64_t bytes = bits / 8;
-      for (const std::size_t index : set.rows) bytes = std::max(bytes, end_of(groups_.rows[index]));
+      for (const ScaledRow* view : views) bytes = std::max(bytes, end_of(*view));
       sized[b] = std::max(sized[b], bytes);
       touched[b] = true;
     }
@@ -154,6 +164,19 @@ class Scaler {
         tables_.loop_length.push_back(row.loops[l].length);
         tables_.loop_stride_bits.push_back(row.loops[l].stride_bits);
       }
+    }
+  }
+
+  void write_fills() {
+    tables_.fill_buffer.clear();
+    tables_.fill_buffer_count.clear();
+    tables_.fill_offset.clear();
+    tables_.fill_bytes.clear();
+    std::size_t fill = 0;
+    for (std::size_t rank = 0; rank < plan_.ranks(); ++rank) {
+      for (; fill < groups_.fills.size() && groups_.patterns[fill].rank == rank; ++fill)
+        write_fill(groups_.patterns[fill], groups_.fills[fill], tables_);
+      tables_.rank_fill_first[rank + 1] = tables_.fill_buffer.size();
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include "common/dtype.h"
 #include "planner/schedule/access.h"
+#include "planner/schedule/scale_fills.h"
 
 namespace transload {
 namespace {
@@ -75,6 +76,7 @@ class GroupFinder {
     find_buffer_sets();
     join_groups();
     add_bounds();
+    lay_out_fills();
     add_memory();
     for (std::vector<std::int64_t>& steps : groups_.divisible)
       for (std::int64_t& step : steps) step = std::max<std::int64_t>(step, 1);
@@ -93,6 +95,7 @@ class GroupFinder {
       for (std::uint32_t i = 1; i < use.tensor_count; ++i)
         unions.join(use.tensor_first, use.tensor_first + i * use.tensor_step);
     }
+    for (std::uint32_t t = 0; t < plan_.tensors(); ++t) unions.join(plan_.tensor_source[t], t);
     std::size_t components = 0;
     groups_.component_of_tensor = unions.number(components);
     groups_.dims_of_component.assign(components, 0);
@@ -127,32 +130,64 @@ class GroupFinder {
     return view;
   }
 
+  // A row or a fill of one rank, with the buffers that it uses.
+  struct Use {
+    std::uint64_t first;
+    std::uint64_t past;
+    bool fill;
+    std::size_t index;
+  };
+
   void find_buffer_sets() {
-    for (std::size_t begin = 0; begin < groups_.rows.size();) {
-      const std::size_t rank = groups_.rows[begin].rank;
-      std::size_t end = begin;
-      std::vector<std::size_t> rows;
-      for (; end < groups_.rows.size() && groups_.rows[end].rank == rank; ++end)
-        if (!groups_.rows[end].empty) rows.push_back(end);
-      const auto first_buffer = [&](std::size_t i) {
-        return std::uint64_t{plan_.shard_buffer[groups_.rows[i].row]};
-      };
-      std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
-        return first_buffer(a) < first_buffer(b);
-      });
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        const std::uint64_t row = groups_.rows[rows[i]].row;
-        const std::uint64_t past =
-            first_buffer(rows[i]) +
-            (plan_.shard_tensor_count[row] - 1) / plan_.shard_inner_count[row] + 1;
-        if (i == 0 || first_buffer(rows[i]) >= groups_.sets.back().end_buffer)
-          groups_.sets.push_back({rank, first_buffer(rows[i]), past, {}});
-        BufferSet& set = groups_.sets.back();
-        set.end_buffer = std::max(set.end_buffer, past);
-        set.rows.push_back(rows[i]);
-        groups_.rows[rows[i]].buffer_set = groups_.sets.size() - 1;
+    groups_.patterns = find_fill_patterns(plan_);
+    std::size_t row = 0;
+    std::size_t fill = 0;
+    for (std::size_t rank = 0; rank < plan_.ranks(); ++rank) {
+      std::vector<Use> uses;
+      for (; row < groups_.rows.size() && groups_.rows[row].rank == rank; ++row) {
+        if (groups_.rows[row].empty) continue;
+        const std::uint64_t at = groups_.rows[row].row;
+        const std::uint64_t first = plan_.shard_buffer[at];
+        const std::uint64_t more = (plan_.shard_tensor_count[at] - 1) / plan_.shard_inner_count[at];
+        uses.push_back({first, first + more + 1, false, row});
       }
-      begin = end;
+      for (; fill < groups_.patterns.size() && groups_.patterns[fill].rank == rank; ++fill) {
+        const std::uint64_t first = groups_.patterns[fill].buffer;
+        uses.push_back({first, first + groups_.patterns[fill].count, true, fill});
+      }
+      std::stable_sort(uses.begin(), uses.end(),
+                       [](const Use& a, const Use& b) { return a.first < b.first; });
+      for (std::size_t i = 0; i < uses.size(); ++i) add_use(rank, uses[i], i == 0);
+    }
+  }
+
+  void add_use(std::size_t rank, const Use& use, bool first_of_rank) {
+    if (first_of_rank || use.first >= groups_.sets.back().end_buffer)
+      groups_.sets.push_back({rank, use.first, use.past, {}, {}});
+    BufferSet& set = groups_.sets.back();
+    set.end_buffer = std::max(set.end_buffer, use.past);
+    (use.fill ? set.fills : set.rows).push_back(use.index);
+    if (!use.fill) groups_.rows[use.index].buffer_set = groups_.sets.size() - 1;
+  }
+
+  // Fills are cut into digits by the periods of the first shard of their buffers.
+  void lay_out_fills() {
+    groups_.fills.resize(groups_.patterns.size());
+    for (std::size_t s = 0; s < groups_.sets.size(); ++s) {
+      const BufferSet& set = groups_.sets[s];
+      std::vector<ScaledLoop> periods;
+      if (!set.rows.empty()) {
+        const ScaledRow& leader = groups_.rows[set.rows[0]];
+        for (std::size_t step = 0; step < steps_of(leader.component); ++step) {
+          const ScaledLoop* digit = digit_of(leader, groups_.dim_of_step(leader.component, step));
+          if (digit->length > 1) periods.push_back(*digit);
+        }
+      }
+      for (const std::size_t fill : set.fills) {
+        groups_.fills[fill] = lay_out_fill(groups_.patterns[fill], periods);
+        groups_.fills[fill].buffer_set = s;
+        if (!set.rows.empty()) groups_.fills[fill].component = groups_.rows[set.rows[0]].component;
+      }
     }
   }
 
@@ -210,13 +245,16 @@ class GroupFinder {
 
   void add_memory() {
     for (const ScaledRow& row : groups_.rows)
-      for (std::size_t step = 0; step < steps_of(row.component); ++step) add_row(row, step);
+      for (std::size_t step = 0; step < steps_of(row.component); ++step) add_view(row, step);
+    for (const ScaledRow& fill : groups_.fills)
+      if (!groups_.sets[fill.buffer_set].rows.empty())
+        for (std::size_t step = 0; step < steps_of(fill.component); ++step) add_view(fill, step);
   }
 
-  void add_row(const ScaledRow& row, std::size_t step) {
+  void add_view(const ScaledRow& row, std::size_t step) {
     const ScaledLoop* digit = digit_of(row, groups_.dim_of_step(row.component, step));
-    divide(row.component, step, digit->length);
-    if (row.empty) return;
+    divide(row.component, step, digit == nullptr ? 1 : digit->length);
+    if (row.empty || digit == nullptr) return;
     const std::int64_t period = digit->stride_bits;
     const ScaledRow& leader = groups_.rows[groups_.sets[row.buffer_set].rows[0]];
     const ScaledLoop* leading = digit_of(leader, groups_.dim_of_step(leader.component, step));

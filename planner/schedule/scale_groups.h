@@ -5,6 +5,8 @@
 // a *group*. A group is scaled in *steps*, one per dimension counted from the last, each by one
 // divisor.
 //
+// Another name of a tensor scales as the tensor does, and the zero fills of a buffer as its shards.
+//
 // A shard in memory is a sum of digits times strides. Dividing the digit of stride s by f keeps all
 // that is inside a period of s and divides, rounding down, what counts periods: the strides above s
 // and the offset. So f must divide the digit's length and every larger stride over s; what is
@@ -41,12 +43,25 @@ struct ScaledRow {
   std::size_t buffer_set = 0;
 };
 
-// Rows of one rank that lie in common buffers, by chains.
+// Zero fills of equal size and spacing: `repeats` stretches of `bytes` from `offset` on, `spacing`
+// bytes from one to the next, in each of `count` buffers of a rank.
+struct FillPattern {
+  std::size_t rank = 0;
+  std::uint32_t buffer = 0;
+  std::uint32_t count = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t repeats = 1;
+  std::uint64_t spacing = 0;
+};
+
+// Rows and fills of one rank that lie in common buffers, by chains.
 struct BufferSet {
   std::size_t rank = 0;
   std::uint64_t first_buffer = 0;
   std::uint64_t end_buffer = 0;
-  std::vector<std::size_t> rows;
+  std::vector<std::size_t> rows;  // none: the set stays as it is
+  std::vector<std::size_t> fills;
 };
 
 struct ScaleGroups {
@@ -54,6 +69,8 @@ struct ScaleGroups {
   std::vector<std::uint32_t> group_of_component;
   std::vector<int> dims_of_component;
   std::vector<ScaledRow> rows;  // one per shard row, in order
+  std::vector<FillPattern> patterns;
+  std::vector<ScaledRow> fills;  // one per pattern
   std::vector<BufferSet> sets;
   // Per group and step (dimension counted from the last): what divides it, and whether it is
   // unsharded.

@@ -72,7 +72,11 @@ class BucketMaker {
     const Box whole = whole_box(group.shape);
     const Layout& layout = problem_.layouts[group.destination];
     for (const RankBox& shard : layout.shards) {
-      const std::int64_t bytes = contiguous_run(whole, shard.box) * element_bytes(group.dtype);
+      // As long as both the bucket (whole tensors, row-major) and the shard's own storage allow.
+      const std::int64_t bytes =
+          std::min(contiguous_run(whole, shard.box),
+                   contiguous_run(layout, shard, shard.box, dtype_bits(group.dtype))) *
+          element_bytes(group.dtype);
       if (run == 0 || bytes < run) run = bytes;
     }
     return run;

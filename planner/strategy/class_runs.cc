@@ -24,7 +24,8 @@ std::int64_t ClassRuns::run_bytes(const DemandSlice& slice, Rank rank, Side side
                        [](const RankBox& shard, Rank wanted) { return shard.rank < wanted; });
   for (auto shard = first; shard != layout.shards.end() && shard->rank == rank; ++shard)
     if (contains(shard->box, slice.box))
-      return contiguous_run(shard->box, slice.box) * element_bytes(group.dtype);
+      return contiguous_run(layout, *shard, slice.box, dtype_bits(group.dtype)) *
+             element_bytes(group.dtype);
   TRANSLOAD_CHECK(false, "a cell of the grid lies inside one box of each rank that holds it");
 }
 

@@ -121,23 +121,6 @@ class FabricMaker {
   std::map<std::int32_t, std::pair<std::int32_t, std::int32_t>> nic_ports_;
 };
 
-// Consecutive groups with the same layout on one side share shard rows.
-void add_side(PlanBuilder& builder, const ReshardProblem& problem, Side side) {
-  const auto layout_of = [&](const TensorGroup& group) {
-    return side == Side::kSource ? group.source : group.destination;
-  };
-  for (std::size_t g = 0; g < problem.groups.size();) {
-    const TensorGroup& first = problem.groups[g];
-    std::uint32_t count = 0;
-    for (; g < problem.groups.size() && layout_of(problem.groups[g]) == layout_of(first) &&
-           problem.groups[g].shape == first.shape && problem.groups[g].dtype == first.dtype;
-         ++g)
-      count += problem.groups[g].count;
-    for (const RankBox& shard : problem.layouts[layout_of(first)].shards)
-      builder.add_dense_shard(shard.rank, side, first.first, count, shard.box.bounds);
-  }
-}
-
 }  // namespace
 
 Fabric add_fabric(PlanBuilder& builder, const Topology& topology, const ReshardProblem& problem) {
@@ -147,14 +130,6 @@ Fabric add_fabric(PlanBuilder& builder, const Topology& topology, const ReshardP
 void set_windows(PlanBuilder& builder, const Fabric& fabric, std::uint32_t window) {
   for (std::size_t port = 0; port < fabric.port_units.size(); ++port)
     builder.set_port_window(static_cast<std::int32_t>(port), window * fabric.port_units[port]);
-}
-
-void add_tensors_and_shards(PlanBuilder& builder, const ReshardProblem& problem) {
-  for (const TensorGroup& group : problem.groups)
-    for (std::uint32_t i = 0; i < group.count; ++i)
-      builder.add_tensor(problem.names[group.first + i], group.shape, group.dtype);
-  add_side(builder, problem, Side::kSource);
-  add_side(builder, problem, Side::kDestination);
 }
 
 }  // namespace transload

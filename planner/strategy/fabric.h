@@ -37,7 +37,4 @@ Fabric add_fabric(PlanBuilder& builder, const Topology& topology, const ReshardP
 // Gives every port a window of `window` operations per unit.
 void set_windows(PlanBuilder& builder, const Fabric& fabric, std::uint32_t window);
 
-// Adds the problem's tensors and every rank's shards, each in a dense buffer of its own.
-void add_tensors_and_shards(PlanBuilder& builder, const ReshardProblem& problem);
-
 }  // namespace transload

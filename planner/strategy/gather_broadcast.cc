@@ -5,6 +5,7 @@
 
 #include "planner/strategy/collective_hops.h"
 #include "planner/strategy/gather_constants.h"
+#include "planner/strategy/shard_rows.h"
 
 namespace transload {
 namespace {

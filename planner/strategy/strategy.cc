@@ -9,6 +9,7 @@
 #include "planner/strategy/emit.h"
 #include "planner/strategy/gather_broadcast.h"
 #include "planner/strategy/routes.h"
+#include "planner/strategy/shard_rows.h"
 
 namespace transload {
 namespace {

@@ -54,7 +54,8 @@ double lane_occupancy_s(const Plan& plan, OpId op, bool at_source) {
   if (!at_source && plan.header().one_sided) return 0;
   const std::int32_t port = at_source ? plan.op_out_port[op] : plan.op_in_port[op];
   if (port < 0) return 0;
-  // Published systems spend host time on every tensor that a copy handles, and issue nothing meanwhile.
+  // Published systems spend host time on every tensor that a copy handles, and issue nothing
+  // meanwhile.
   const std::int64_t host_ps = op_kind(plan, op) == OpKind::kCopy ? plan.op_cost_ps[op] : 0;
   return to_seconds(plan.port_occupancy_ps[static_cast<std::size_t>(port)] + host_ps);
 }

@@ -31,8 +31,10 @@ TEST_F(Fork, NoCommandForksBesideAThread) {
   ASSERT_EQ(pthread_atfork(before_fork, nullptr, nullptr), 0);
   const std::string job_file = job();
   const std::vector<std::vector<std::string>> commands = {
-      {"compare", job_file}, {"run", job_file, "--backend", "host", "--verify"},
-      {"compare", job_file}, {"simulate", job_file}};
+      {"compare", job_file},
+      {"run", job_file, "--backend", "host", "--verify"},
+      {"compare", job_file},
+      {"simulate", job_file}};
   for (const std::vector<std::string>& command : commands) {
     const CliResult result = cli(command);
     EXPECT_EQ(result.code, 0) << result.err;

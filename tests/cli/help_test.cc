@@ -37,6 +37,7 @@ const std::vector<std::vector<std::string>> kCommands = {{},
                                                          {"model", "list"},
                                                          {"model", "show"},
                                                          {"model", "params"},
+                                                         {"model", "import"},
                                                          {"topology"},
                                                          {"topology", "list"},
                                                          {"topology", "show"}};
@@ -52,7 +53,11 @@ std::string help_of(std::vector<std::string> command) {
 std::vector<std::string> words_of(const std::string& line) {
   std::istringstream stream(line);
   std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
+  // Quotes are for the shell: no example has a blank between them.
+  for (std::string word; stream >> word;) {
+    std::erase(word, '\'');
+    words.push_back(word);
+  }
   return words;
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "executor/pattern.h"
+#include "executor/zero_fills.h"
 #include "tests/executor/small_plans.h"
 
 namespace transload {
@@ -132,6 +133,83 @@ TEST_F(VerifierTest, GuardsAreChecked) {
 TEST_F(VerifierTest, StagingAndDestinationsHoldDifferentPoison) {
   EXPECT_NE(std::memcmp(memory_.slot(1, 0).address, memory_.buffer(1, 0), 8), 0);
   EXPECT_NE(std::memcmp(memory_.buffer(1, 0) - 8, memory_.buffer(1, 0), 8), 0);
+}
+
+// Rank 1 has "tied", another name of w, in a buffer with 8 zero bytes in front and 8 bytes behind
+// that nobody writes.
+class PaddedVerifierTest : public ::testing::Test {
+ protected:
+  static Plan make() {
+    SmallPlan small(2);
+    const std::uint32_t w = small.tensor("w", {4, 8}, DType::kF32);
+    const std::uint32_t tied = small.builder.add_tensor("tied", Bounds{4, 8}, DType::kF32, w);
+    small.shard(0, Side::kSource, w, {0, 4, 0, 8});
+    ShardSpec shard;
+    shard.side = Side::kDestination;
+    shard.tensor_first = tied;
+    shard.box = small.builder.add_box(Bounds{0, 4, 0, 8});
+    shard.buffer = small.builder.add_buffers(1, Side::kDestination, 8 + 128 + 8, 1, "padded");
+    shard.bit_offset = 64;
+    shard.loops = {{0, 4, 256}, {1, 8, 32}};
+    small.builder.add_shard(1, shard);
+    small.builder.add_fill(1, shard.buffer, 1, 0, 8);
+    small.add(small.transfer(0, 1, small.bundle(tied, {0, 4, 0, 8})));
+    return small.seal();
+  }
+
+  std::byte* destination() { return memory_.buffer(1, 0); }
+  void refit() {
+    fills_.write(pool_);
+    std::memcpy(destination() + 8, memory_.buffer(0, 0), 128);
+  }
+  void SetUp() override {
+    verifier_.fill_sources();
+    verifier_.poison_destinations();
+  }
+
+  Plan plan_ = make();
+  HostMemory memory_{plan_};
+  ThreadPool pool_{2};
+  ZeroFills fills_{plan_, memory_};
+  Verifier verifier_{plan_, memory_, pool_};
+};
+
+TEST_F(PaddedVerifierTest, TiedNamesHaveTheTensorsValues) {
+  for (int round = 0; round < 2; ++round) {
+    verifier_.poison_destinations();
+    refit();
+    const VerifyReport report = verifier_.check();
+    EXPECT_EQ(report.verified_bytes, 128u);
+    EXPECT_EQ(report.mismatched_bytes, 0u);
+    EXPECT_TRUE(report.mismatches.empty());
+  }
+  std::uint32_t value = 0;
+  std::memcpy(&value, memory_.buffer(0, 0) + 4 * 9, 4);
+  EXPECT_EQ(value, element_value(tensor_seed("w"), 9, 4));
+}
+
+TEST_F(PaddedVerifierTest, ZerosThatWereNotWrittenAreNoticed) {
+  std::memcpy(destination() + 8, memory_.buffer(0, 0), 128);
+  const VerifyReport report = verifier_.check();
+  EXPECT_GE(report.mismatched_bytes, 1u);  // poison may hold zero bytes
+  EXPECT_LE(report.mismatched_bytes, 8u);
+  ASSERT_EQ(report.mismatches.size(), 1u);
+  EXPECT_THAT(report.mismatches[0], HasSubstr("rank 1, buffer 0"));
+  EXPECT_THAT(report.mismatches[0], HasSubstr("padding that must be zero"));
+}
+
+TEST_F(PaddedVerifierTest, OneBitInThePaddingIsNoticed) {
+  refit();
+  destination()[7] ^= std::byte{1};
+  EXPECT_THAT(verifier_.check().mismatches,
+              ElementsAre("rank 1, buffer 0: 1 bytes of padding that must be zero are not"));
+}
+
+TEST_F(PaddedVerifierTest, BytesBehindTheElementsMustStay) {
+  refit();
+  destination()[136] ^= std::byte{1};
+  EXPECT_THAT(verifier_.check().mismatches,
+              ElementsAre("rank 1, buffer 0: 1 bytes that belong to no tensor were changed"));
 }
 
 TEST(Verifier, LargeRowsAreCheckedInParts) {

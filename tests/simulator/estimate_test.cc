@@ -37,6 +37,38 @@ TEST(Estimate, CountsLaunchesOfALane) {
   EXPECT_NEAR(simulate(plan, {.exact = true}).refit_s, 10.005, 1e-9);
 }
 
+// A published system's host time per copy counts as launch: the lane issues nothing meanwhile, and
+// the bytes flow after it. Four copies of 25 GB (0.05 s at 1000 GB/s, read and write), 1 ms of
+// occupancy and 99 ms of host time each: launches end at 0.1, 0.2, 0.3, 0.4 s, the last copy at
+// 0.45 s. Without the host time it would be 0.001 + 4 x 0.05 s: launches hide behind bytes.
+TEST(Estimate, CountsHostTimeOfCopiesAsLaunch) {
+  for (const bool with_host_time : {false, true}) {
+    Sketch sketch(1);
+    const std::int32_t pack =
+        sketch.port(PortKind::kPack, LinkKind::kHbm, 0,
+                    {.rate = 1000 * kGigabyte, .occupancy_ps = kMillisecondPs});
+    for (int i = 0; i < 4; ++i)
+      sketch.copy(OpRole::kPack, 0, pack, 25 * kGigabyte, 0,
+                  with_host_time ? 99 * kMillisecondPs : 0);
+    const Plan plan = sketch.seal();
+    const double expected = with_host_time ? 0.45 : 0.201;
+    EXPECT_NEAR(simulate(plan, {.exact = true}).refit_s, expected, 1e-9);
+    EXPECT_NEAR(estimate_seconds(plan), expected, 1e-9);
+  }
+}
+
+// The same cost on a transfer is none: only copies and host work have one.
+TEST(Estimate, HostTimeIsOfCopiesAndHostWorkOnly) {
+  Sketch sketch(2);
+  const OpId send = sketch.transfer(0, sketch.nic_out(0), 1, sketch.nic_in(1), kSecond);
+  Plan plan = sketch.seal();
+  PlanTables tables = thaw_plan(plan);
+  tables.op_cost_ps[send] = 100 * kMillisecondPs;
+  plan = seal_plan(plan.header(), tables);
+  EXPECT_NEAR(simulate(plan, {.exact = true}).refit_s, 1.0, 1e-9);
+  EXPECT_NEAR(estimate_seconds(plan), 1.0, 1e-9);
+}
+
 // Two exports of 2 s on a host port of window 1, a fence, a transfer of 1 s, a fence, a load of 3
 // s.
 TEST(Estimate, AddsHostWorkAndStretchesBetweenFences) {

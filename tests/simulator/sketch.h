@@ -73,7 +73,7 @@ class Sketch {
     return builder_.add_op(op);
   }
   OpId copy(OpRole role, int rank, std::int32_t port, std::uint64_t bytes,
-            std::uint32_t run_bytes = 0) {
+            std::uint32_t run_bytes = 0, std::int64_t cost_ps = 0) {
     OpSpec op = next();
     op.kind = OpKind::kCopy;
     op.role = role;
@@ -82,6 +82,7 @@ class Sketch {
     op.bundle = bundle_;
     op.bytes = bytes;
     op.run_bytes = run_bytes;
+    op.cost_ps = cost_ps;
     return builder_.add_op(op);
   }
   OpId host(OpRole role, int rank, std::int32_t port, std::int64_t cost_ps) {

@@ -206,6 +206,61 @@ Plan broadcast_plan() {
   return plan.seal();
 }
 
+Plan shared_plan() {
+  HandPlan plan(2, 1);
+  PlanBuilder& builder = plan.builder;
+  constexpr std::int64_t kRow = 4 * 32;  // bits
+  const std::uint32_t linear_qkv = builder.add_buffers(0, Side::kSource, 256, 1, "linear_qkv");
+  const std::uint32_t qkv = builder.add_buffers(1, Side::kDestination, 288, 1, "qkv");
+  std::vector<SliceSpec> slices;
+  struct Part {
+    const char* name;
+    std::int64_t rows;
+    std::int64_t group_row;  // where it begins in a group
+    std::int64_t fused_row;  // where it begins in the fused buffer, padding counted
+  };
+  for (const Part& part : {Part{"q", 8, 0, 0}, {"k", 4, 4, 8}, {"v", 4, 6, 13}}) {
+    const std::array<std::int64_t, 2> shape = {part.rows, 4};
+    ShardSpec shard;
+    shard.tensor_first = builder.add_tensor(part.name, shape, DType::kF32);
+    shard.box = builder.add_box(whole({part.rows, 4}));
+    shard.buffer = linear_qkv;
+    shard.bit_offset = static_cast<std::uint64_t>(part.group_row * kRow);
+    shard.loops = {{0, 2, 8 * kRow}, {0, part.rows / 2, kRow}, {1, 4, 32}};
+    builder.add_shard(0, shard);
+    shard.side = Side::kDestination;
+    shard.buffer = qkv;
+    shard.bit_offset = static_cast<std::uint64_t>(part.fused_row * kRow);
+    shard.loops = {{0, part.rows, kRow}, {1, 4, 32}};
+    builder.add_shard(1, shard);
+    slices.push_back({shard.tensor_first, 1, 1, shard.box});
+  }
+  builder.add_fill(1, qkv, 1, 12 * 16, 16);
+  plan.transfer(OpRole::kInject, 0, 1, builder.add_bundle(slices), 0, 256, kNone, kNone);
+
+  const std::array<std::int64_t, 2> shape = {6, 4};
+  const std::uint32_t embed = builder.add_tensor("embed", shape, DType::kF32);
+  builder.add_dense_shard(0, Side::kSource, embed, 1, whole({6, 4}));
+  ShardSpec shard;
+  shard.side = Side::kDestination;
+  shard.tensor_first = builder.add_tensor("lm_head", shape, DType::kF32, embed);
+  shard.box = builder.add_box(whole({6, 4}));
+  shard.buffer = builder.add_buffers(1, Side::kDestination, 8 * 20, 1, "padded");
+  shard.loops = {{0, 6, 5 * 32}, {1, 4, 32}};
+  builder.add_shard(1, shard);
+  for (std::uint64_t row = 0; row < 6; ++row)
+    builder.add_fill(1, shard.buffer, 1, 20 * row + 16, 4);
+  builder.add_fill(1, shard.buffer, 1, 6 * 20, 2 * 20);
+  builder.set_staging(0, SlotClass::kSend, 1, 96);
+  builder.set_staging(1, SlotClass::kLand, 1, 96);
+  slices = {{shard.tensor_first, 1, 1, shard.box}};
+  const std::int32_t bundle = builder.add_bundle(slices);
+  const OpId pack = plan.copy(OpRole::kPack, 0, bundle, 0, 96, kNone, 0);
+  const OpId send = plan.transfer(OpRole::kInject, 0, 1, bundle, 0, 96, 0, 0, {pack});
+  plan.copy(OpRole::kUnpack, 1, bundle, 0, 96, 0, kNone, {send});
+  return plan.seal();
+}
+
 Plan edit(const Plan& plan, const std::function<void(PlanTables&)>& change,
           const std::function<void(PlanHeader&)>& change_header) {
   PlanTables tables = thaw_plan(plan);

@@ -59,6 +59,14 @@ Plan fan_out_plan();
 // (streams from the first), unpack on 1, unpack on 2.
 Plan broadcast_plan();
 
+// Shared buffers, padding and a tied name. Rank 0 holds q [8, 4], k [4, 4] and v [4, 4] (fp32) in
+// one buffer, two groups of q 4 rows, k 2, v 2, and embed [6, 4] in another. Rank 1 (another node)
+// wants all of q, k, v one after the other in a buffer with 16 zero bytes behind k and 16 bytes
+// behind v that nobody writes (operation 0: directly), and lm_head, another name of embed, in rows
+// of 5 elements of which the last is zero, with two rows of zeros behind them (1: pack, 2:
+// transfer, 3: unpack).
+Plan shared_plan();
+
 // The plan with its tables changed and sealed again; header changes through the second argument.
 Plan edit(const Plan& plan, const std::function<void(PlanTables&)>& change,
           const std::function<void(PlanHeader&)>& change_header = {});

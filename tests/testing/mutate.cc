@@ -14,7 +14,7 @@ class Mutator {
 
   std::optional<Mutation> mutate() {
     std::string description;
-    switch (draw(6)) {
+    switch (draw(9)) {
       case 0:
         description = swap_slices();
         break;
@@ -29,6 +29,15 @@ class Mutator {
         break;
       case 4:
         description = draw(2) == 0 ? swap_keys() : swap_places();
+        break;
+      case 5:
+        description = move_in_buffer();
+        break;
+      case 6:
+        description = change_fill();
+        break;
+      case 7:
+        description = change_source();
         break;
       default:
         description = move_slot();
@@ -144,6 +153,44 @@ class Mutator {
     if (tables_.shard_box.empty()) return {};
     const std::size_t row = draw(tables_.shard_box.size());
     return shift("shard row", row, tables_.shard_tensor_first[row], tables_.shard_box[row]);
+  }
+
+  // Sources may share memory, so only destinations move.
+  std::string move_in_buffer() {
+    if (tables_.shard_box.empty()) return {};
+    const std::size_t row = draw(tables_.shard_box.size());
+    if (static_cast<Side>(tables_.shard_side[row]) != Side::kDestination) return {};
+    const auto bits = static_cast<std::int64_t>(8 * 2 * (1 + draw(8)));
+    const auto at = static_cast<std::int64_t>(tables_.shard_bit_offset[row]);
+    const std::int64_t moved = draw(2) == 0 ? at + bits : at - bits;
+    if (moved < 0) return {};
+    tables_.shard_bit_offset[row] = static_cast<std::uint64_t>(moved);
+    return fmt::format("shard row {} moved from bit {} of its buffer to bit {}", row, at, moved);
+  }
+
+  std::string change_fill() {
+    if (tables_.fill_offset.empty()) return {};
+    const std::size_t row = draw(tables_.fill_offset.size());
+    auto& column = draw(2) == 0 ? tables_.fill_offset : tables_.fill_bytes;
+    const std::uint64_t by = 1 + draw(8);
+    const bool longer = draw(2) == 0;
+    if (!longer && column[row] < by) return {};
+    column[row] += longer ? by : -by;
+    return fmt::format("{} of fill {} changed to {}",
+                       &column == &tables_.fill_offset ? "offset" : "bytes", row, column[row]);
+  }
+
+  // Mostly of tensors that are other names already: the others have source shards of their own.
+  std::string change_source() {
+    std::vector<std::uint32_t> tensors;
+    for (std::uint32_t t = 0; t < tables_.tensor_source.size(); ++t)
+      if (tables_.tensor_source[t] != t || draw(8) == 0) tensors.push_back(t);
+    if (tensors.empty()) return {};
+    const std::uint32_t tensor = tensors[draw(tensors.size())];
+    const auto source = static_cast<std::uint32_t>(draw(tensor + 1));
+    if (tables_.tensor_source[tensor] == source) return {};
+    tables_.tensor_source[tensor] = source;
+    return fmt::format("tensor {} made another name of tensor {}", tensor, source);
   }
 
   std::string swap_keys() {

@@ -17,8 +17,9 @@ struct Mutation {
 // One random change of one kind: two slices swapped; an operation dropped (its edges with it,
 // nothing rewired); the box of a slice or of a shard row moved by one along a dimension; two order
 // keys swapped (keys alone, or the operations in the order too); the staging slot of an operation
-// moved. Nothing if the drawn kind does not apply to this plan. Deterministic for a given state of
-// `random`.
+// moved; a destination shard moved within its buffer; a zero fill moved or resized; a tensor said
+// to be another name of another one. Nothing if the drawn kind does not apply to this plan.
+// Deterministic for a given state of `random`.
 std::optional<Mutation> mutate(const Plan& plan, std::mt19937_64& random);
 
 }  // namespace transload::testing

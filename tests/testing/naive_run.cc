@@ -28,6 +28,8 @@ struct Wrong {
   std::string what;
 };
 
+constexpr std::uint8_t kPoison = 255;
+
 class NaiveRun {
  public:
   NaiveRun(const Plan& plan, std::mt19937_64& random) : plan_(plan), random_(random) {
@@ -60,12 +62,11 @@ class NaiveRun {
                                       8);
   }
 
-  // 0 is the poison of destinations and slots.
-  static std::uint8_t value(const Element& element, std::uint64_t byte) {
-    return static_cast<std::uint8_t>(1 + mix64((static_cast<std::uint64_t>(element.tensor) << 40) +
-                                               (static_cast<std::uint64_t>(element.index) << 4) +
-                                               byte) %
-                                             255);
+  // Neither zero nor poison.
+  std::uint8_t value(const Element& element, std::uint64_t byte) const {
+    const std::uint64_t tensor = plan_.tensor_source[element.tensor];
+    return static_cast<std::uint8_t>(
+        1 + mix64((tensor << 40) + (static_cast<std::uint64_t>(element.index) << 4) + byte) % 254);
   }
 
   // Calls visit(index in the tensor, coordinates relative to the box) in row-major order.
@@ -92,16 +93,27 @@ class NaiveRun {
     for (std::uint64_t i = plan_.rank_buffer_first[rank]; i < plan_.rank_buffer_first[rank + 1];
          ++i)
       for (std::uint32_t k = 0; k < plan_.buffer_count[i]; ++k)
-        memory.buffers.emplace_back(plan_.buffer_bytes[i], 0);
+        memory.buffers.emplace_back(plan_.buffer_bytes[i], kPoison);
     for (std::size_t c = 0; c < kSlotClasses; ++c)
       for (std::uint32_t k = 0; k < plan_.staging_slots[rank * kSlotClasses + c]; ++k) {
-        memory.slots.emplace_back(plan_.staging_slot_bytes[rank * kSlotClasses + c], 0);
+        memory.slots.emplace_back(plan_.staging_slot_bytes[rank * kSlotClasses + c], kPoison);
         memory.is_bucket.push_back(c == static_cast<std::size_t>(SlotClass::kBucket));
       }
     for (std::uint64_t row = plan_.rank_shard_first[rank]; row < plan_.rank_shard_first[rank + 1];
          ++row)
       for (std::uint32_t i = 0; i < plan_.shard_tensor_count[row]; ++i)
         lay_out_shard(memory, row, i);
+    for_each_filled_byte(rank, [&](std::uint32_t buffer, std::uint64_t offset) {
+      memory.buffers[buffer][offset] = 0;
+    });
+  }
+
+  template <class Visit>
+  void for_each_filled_byte(std::size_t rank, Visit&& visit) const {
+    for (std::uint64_t i = plan_.rank_fill_first[rank]; i < plan_.rank_fill_first[rank + 1]; ++i)
+      for (std::uint32_t k = 0; k < plan_.fill_buffer_count[i]; ++k)
+        for (std::uint64_t b = 0; b < plan_.fill_bytes[i]; ++b)
+          visit(plan_.fill_buffer[i] + k, plan_.fill_offset[i] + b);
   }
 
   void lay_out_shard(RankMemory& memory, std::uint64_t row, std::uint32_t i) {
@@ -176,7 +188,7 @@ class NaiveRun {
       return;
     }
     for_each_byte(op, [&](std::uint64_t b, const Element& element, std::uint64_t byte) {
-      const auto held = memory.source.find(element);
+      const auto held = memory.source.find({plan_.tensor_source[element.tensor], element.index});
       if (held == memory.source.end())
         throw Wrong{fmt::format("operation {} reads an element that its rank lacks", op)};
       const Place& place = held->second.front();
@@ -248,13 +260,26 @@ class NaiveRun {
   }
 
   void verify() const {
-    for (std::size_t rank = 0; rank < memory_.size(); ++rank)
+    for (std::size_t rank = 0; rank < memory_.size(); ++rank) {
+      auto expected = memory_[rank].buffers;
+      for (std::uint64_t i = plan_.rank_buffer_first[rank]; i < plan_.rank_buffer_first[rank + 1];
+           ++i)
+        for (std::uint32_t k = 0; k < plan_.buffer_count[i]; ++k)
+          if (static_cast<Side>(plan_.buffer_side[i]) == Side::kDestination)
+            std::ranges::fill(expected[plan_.buffer_index[i] + k], kPoison);
       for (const auto& [element, places] : memory_[rank].destination)
         for (const Place& place : places)
-          for (std::uint64_t b = 0; b < element_bytes(element.tensor); ++b)
+          for (std::uint64_t b = 0; b < element_bytes(element.tensor); ++b) {
+            expected[place.buffer][place.offset + b] = value(element, b);
             if (memory_[rank].buffers[place.buffer][place.offset + b] != value(element, b))
               throw Wrong{fmt::format("rank {} tensor {} element {} is wrong", rank, element.tensor,
                                       element.index)};
+          }
+      for_each_filled_byte(
+          rank, [&](std::uint32_t buffer, std::uint64_t offset) { expected[buffer][offset] = 0; });
+      if (memory_[rank].buffers != expected)
+        throw Wrong{fmt::format("rank {}: bytes that belong to no element are wrong", rank)};
+    }
   }
 
   const Plan& plan_;

@@ -1,6 +1,6 @@
-// Random tensor jobs as YAML text, for property tests: any mesh with R / S(d) placements, up to
-// four dimensions, uneven and empty shards, replicas, colocated and disjoint sides, small odd
-// topologies.
+// Random tensor jobs as YAML text, for property tests: every placement form (strided, ordered,
+// explicit sizes, padded, slots), transposed and fused storage, tied names, up to four dimensions,
+// uneven and empty shards, replicas, colocated and disjoint sides, small odd topologies.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/testing/hand_plans.h"
+#include "tests/testing/random_memory.h"
 
 namespace transload::testing {
 namespace {
@@ -15,6 +16,8 @@ using Box = std::vector<std::int64_t>;
 struct Range {
   std::uint32_t first;
   std::uint32_t count;
+  std::vector<std::int64_t> shape;
+  DType dtype;
   std::vector<Box> source;       // per source rank; may be empty boxes
   std::vector<Box> destination;  // per destination rank
 };
@@ -22,13 +25,22 @@ struct Range {
 class RandomPlan {
  public:
   explicit RandomPlan(std::mt19937_64& random)
-      : random_(random), grouped_(draw(2) == 0), plan_(4, 2, 1 + static_cast<unsigned>(draw(4))) {
+      : random_(random),
+        grouped_(draw(2) == 0),
+        plan_(4, 2, 1 + static_cast<unsigned>(draw(4))),
+        memory_(plan_.builder, random) {
     if (grouped_) plan_.header.discipline = Discipline::kGroups;
   }
 
   Plan make() {
-    const std::size_t ranges = 1 + draw(3);
-    for (std::size_t i = 0; i < ranges; ++i) add_range();
+    const std::size_t ranges = 1 + draw(4);
+    for (std::size_t i = 0; i < ranges; ++i) {
+      if (i > 0 && draw(5) == 0)
+        add_names_of(ranges_[draw(i)]);
+      else
+        add_range();
+    }
+    memory_.finish();
     for (std::int32_t rank = 0; rank < 4; ++rank)
       for (const SlotClass slot_class : {SlotClass::kSend, SlotClass::kLand})
         plan_.builder.set_staging(rank, slot_class, 2, 1 << 16);
@@ -60,44 +72,35 @@ class RandomPlan {
   }
 
   void add_range() {
-    Range range{tensors_, 1 + static_cast<std::uint32_t>(draw(3)), {}, {}};
-    std::vector<std::int64_t> shape(1 + draw(3));
-    for (std::int64_t& extent : shape) extent = 2 * (1 + static_cast<std::int64_t>(draw(4)));
-    const DType dtype = draw(2) == 0 ? DType::kF32 : DType::kBF16;
+    Range range{tensors_, 1 + static_cast<std::uint32_t>(draw(3)), {}, DType::kBF16, {}, {}};
+    range.shape.resize(1 + draw(3));
+    for (std::int64_t& extent : range.shape) extent = 2 * (1 + static_cast<std::int64_t>(draw(4)));
+    if (draw(2) == 0) range.dtype = DType::kF32;
     for (std::uint32_t i = 0; i < range.count; ++i)
-      plan_.builder.add_tensor("t" + std::to_string(tensors_++), shape, dtype);
-    range.source = cut(shape, 2);
-    range.destination = cut(shape, 3);
-    for (std::size_t i = 0; i < 2; ++i)
-      add_shard(static_cast<std::int32_t>(i), Side::kSource, range, range.source[i], dtype);
-    for (std::size_t i = 0; i < 3; ++i)
-      add_shard(static_cast<std::int32_t>(i) + 1, Side::kDestination, range, range.destination[i],
-                dtype);
-    ranges_.push_back(std::move(range));
+      plan_.builder.add_tensor("t" + std::to_string(tensors_++), range.shape, range.dtype);
+    range.source = cut(range.shape, 2);
+    for (std::int32_t rank = 0; rank < 2; ++rank)
+      memory_.add_shard(rank, Side::kSource, range.first, range.count,
+                        range.source[static_cast<std::size_t>(rank)], range.dtype);
+    add_destinations(std::move(range));
   }
 
-  void add_shard(std::int32_t rank, Side side, const Range& range, const Box& box, DType dtype) {
-    if (draw(2) == 0) {
-      plan_.builder.add_dense_shard(rank, side, range.first, range.count, box);
-      return;
-    }
-    // Rows of the last dimension padded by two elements, tensor after tensor in one buffer.
-    ShardSpec shard;
-    shard.side = side;
-    shard.tensor_first = range.first;
-    shard.tensor_count = shard.inner_count = range.count;
-    shard.box = plan_.builder.add_box(box);
-    std::int64_t stride = dtype_bits(dtype);
-    shard.loops.resize(box.size() / 2);
-    for (std::size_t d = box.size() / 2; d-- > 0;) {
-      const std::int64_t length = box[2 * d + 1] - box[2 * d];
-      shard.loops[d] = {static_cast<std::uint8_t>(d), length, stride};
-      stride *= d + 1 == box.size() / 2 ? length + 2 : length;
-    }
-    shard.inner_bits = static_cast<std::uint64_t>(stride);
-    shard.buffer = plan_.builder.add_buffers(
-        rank, side, static_cast<std::uint64_t>(stride) / 8 * range.count, 1, "fused");
-    plan_.builder.add_shard(rank, shard);
+  // The same data under other names, with destinations of their own.
+  void add_names_of(Range range) {
+    const std::uint32_t source = range.first;
+    range.first = tensors_;
+    for (std::uint32_t i = 0; i < range.count; ++i)
+      plan_.builder.add_tensor("t" + std::to_string(tensors_++), range.shape, range.dtype,
+                               source + i);
+    add_destinations(std::move(range));
+  }
+
+  void add_destinations(Range range) {
+    range.destination = cut(range.shape, 3);
+    for (std::int32_t rank = 1; rank < 4; ++rank)
+      memory_.add_shard(rank, Side::kDestination, range.first, range.count,
+                        range.destination[static_cast<std::size_t>(rank - 1)], range.dtype);
+    ranges_.push_back(std::move(range));
   }
 
   void add_bundle(std::int32_t source, std::int32_t destination) {
@@ -150,6 +153,7 @@ class RandomPlan {
   std::mt19937_64& random_;
   bool grouped_;
   HandPlan plan_;
+  RandomMemory memory_;
   std::uint32_t tensors_ = 0;
   std::int32_t group_ = 0;
   std::vector<Range> ranges_;

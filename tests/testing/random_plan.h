@@ -9,8 +9,10 @@ namespace transload::testing {
 
 // Ranks 0 and 1 hold what ranks 1, 2 and 3 want (rank 1 is on both sides; two ranks to a node).
 // Ranges of one to three tensors of up to three even dimensions are cut once or twice along random
-// dimensions; shards are dense, or views with padding into one buffer for the range. Chunks go
-// through two send and two land slots a rank; windows or groups (one chunk per group).
+// dimensions; some ranges are other names of an earlier one. Shards are dense, or padded or
+// interleaved views (random_memory.h) that mostly share buffers with other ranges; gaps of
+// destination buffers are left alone or filled with zeros. Chunks go through two send and two land
+// slots a rank; windows or groups (one chunk per group).
 Plan random_plan(std::mt19937_64& random);
 
 }  // namespace transload::testing

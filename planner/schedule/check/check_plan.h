@@ -6,7 +6,8 @@
 // passed `validate_plan` (indices point inside their tables); what is left to decide is whether it
 // moves the right bytes, once, without deadlock, in the memory that it names:
 //
-//   exactly-once  every destination byte is written once, by the right source byte
+//   exactly-once  every destination byte is written once, by the right source byte, and no element
+//                 lies where a refit leaves zeros
 //   acyclic       edges, port lists and issue groups can be worked off under the issue rule
 //   staging       no staging slot serves two chunks at one time
 //   issue-limits  groups, windows and pieces keep to what the executor can issue

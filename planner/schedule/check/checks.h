@@ -12,7 +12,8 @@ void check_held_sources(const Plan& plan, Findings& findings);
 // On every rank, what arrives fills every destination shard, and nothing is written twice or
 // outside.
 void check_coverage(const Plan& plan, Findings& findings);
-// No two elements of a rank's destination shards lie on one byte.
+// No two elements of a rank's destination shards lie on one byte, and none on a byte that is to be
+// zero. (Sources may share memory: views of one buffer under several names.)
 void check_destination_memory(const Plan& plan, Findings& findings);
 
 // Invariant 2, acyclic under the issue rule.

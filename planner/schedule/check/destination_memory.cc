@@ -8,19 +8,21 @@
 #include "planner/schedule/check/memory_layout.h"
 #include "planner/schedule/check/moved_boxes.h"
 
-// Shard rows name ranges of equal buffers. As with tensors, buffers are cut where rows begin and
-// end; between two cuts all buffers are used alike and one of them is looked at. Layouts seen
-// before (the same views on another rank) are not looked at again.
+// Shard rows name ranges of equal buffers, and so do zero fills. As with tensors, buffers are cut
+// where rows begin and end; between two cuts all buffers are used alike and one of them is looked
+// at. Layouts seen before (the same views on another rank) are not looked at again.
 
 namespace transload {
 namespace {
 
-// The part of a row that puts `tensors` tensors into each of buffers [begin, end).
+// The part of a shard row that puts `tensors` tensors into each of buffers [begin, end); a fill,
+// where there are none.
 struct RowPart {
   std::uint64_t begin;
   std::uint64_t end;
-  std::uint64_t row;
+  std::uint64_t row;  // of the shard table, or of the fill table
   std::uint64_t tensors;
+  bool is_fill() const { return tensors == 0; }
 };
 
 class DestinationMemory {
@@ -29,6 +31,9 @@ class DestinationMemory {
 
   void check_rank(std::int32_t rank) {
     collect_parts(static_cast<std::size_t>(rank));
+    collect_fills(static_cast<std::size_t>(rank));
+    std::stable_sort(parts_.begin(), parts_.end(),
+                     [](const RowPart& a, const RowPart& b) { return a.begin < b.begin; });
     std::vector<std::uint64_t> cuts;
     for (const RowPart& part : parts_) cuts.insert(cuts.end(), {part.begin, part.end});
     std::sort(cuts.begin(), cuts.end());
@@ -59,11 +64,18 @@ class DestinationMemory {
       if (full > 0) parts_.push_back({buffer, buffer + full, row, inner});
       if (rest > 0) parts_.push_back({buffer + full, buffer + full + 1, row, rest});
     }
-    std::stable_sort(parts_.begin(), parts_.end(),
-                     [](const RowPart& a, const RowPart& b) { return a.begin < b.begin; });
+  }
+
+  void collect_fills(std::size_t rank) {
+    for (std::uint64_t row = plan_.rank_fill_first[rank]; row < plan_.rank_fill_first[rank + 1];
+         ++row)
+      parts_.push_back({plan_.fill_buffer[row],
+                        std::uint64_t{plan_.fill_buffer[row]} + plan_.fill_buffer_count[row], row,
+                        0});
   }
 
   MemoryLayout layout_of(const RowPart& part) const {
+    if (part.is_fill()) return {plan_.fill_offset[part.row], plan_.fill_bytes[part.row], {}};
     const std::uint32_t tensor = plan_.shard_tensor_first[part.row];
     MemoryLayout layout;
     layout.offset = plan_.shard_bit_offset[part.row] / 8;
@@ -96,6 +108,9 @@ class DestinationMemory {
     }
     const auto name = [&](std::size_t index) {
       const std::uint64_t row = active[index].row;
+      if (active[index].is_fill())
+        return fmt::format("the zero fill of bytes {}..{}", plan_.fill_offset[row],
+                           plan_.fill_offset[row] + plan_.fill_bytes[row]);
       const std::uint32_t tensor = plan_.shard_tensor_first[row];
       return describe_box(plan_, tensor, plan_.shard_tensor_count[row],
                           box_bounds(plan_, plan_.shard_box[row], plan_.tensor_dims[tensor]));

@@ -23,6 +23,7 @@ class HeldSources {
     parts_.clear();
     add_shard_items(plan_, rank, Side::kSource, items_);
     add_reads();
+    name_slices_by_source(plan_, items_);
     sweep_tensors(items_, [&](std::uint32_t tensor, std::uint64_t tensors,
                               std::span<const std::uint32_t> active) {
       if (!findings_.full()) check_tensors(rank, tensor, tensors, active);

@@ -70,19 +70,32 @@ OverlapResult compare_runs(std::span<const Placed> cluster) {
 
 OverlapResult find_in(std::vector<Placed> layouts);
 
-// Modulo the common outer stride, if all layouts fit into one period. Nothing found: disjoint.
+// What the layout takes of one period of `stride`, as bytes from the period's beginning: all of
+// its bytes modulo the stride, or more. False if that is no nested layout inside one period.
+bool fold(MemoryLayout& layout, std::uint64_t base, std::uint64_t stride) {
+  layout.offset -= base;
+  if (!layout.loops.empty() && layout.loops[0].stride == stride) {
+    layout.loops.erase(layout.loops.begin());
+  } else if (!layout.loops.empty() && span_bytes(layout) > stride &&
+             stride % layout.loops[0].stride == 0) {
+    // Its own periods fill the longer one, whichever it begins with.
+    layout.loops[0].length = stride / layout.loops[0].stride;
+    layout.offset %= layout.loops[0].stride;
+  }
+  layout.offset %= stride;
+  return layout.offset + span_bytes(layout) <= stride;
+}
+
+// Modulo the largest stride. Nothing found: disjoint.
 bool disjoint_modulo_stride(std::span<const Placed> cluster) {
-  if (cluster[0].layout.loops.empty()) return false;
-  const std::uint64_t stride = cluster[0].layout.loops[0].stride;
+  std::uint64_t stride = 0;
+  for (const Placed& placed : cluster)
+    if (!placed.layout.loops.empty()) stride = std::max(stride, placed.layout.loops[0].stride);
+  if (stride == 0) return false;
   const std::uint64_t base = cluster[0].layout.offset;  // the least: clusters are sorted
   std::vector<Placed> inner(cluster.begin(), cluster.end());
-  for (Placed& placed : inner) {
-    MemoryLayout& layout = placed.layout;
-    if (layout.loops.empty() || layout.loops[0].stride != stride || stride == 0) return false;
-    layout.offset = (layout.offset - base) % stride;
-    if (layout.offset + span_bytes(layout, 1) > stride) return false;
-    layout.loops.erase(layout.loops.begin());
-  }
+  for (Placed& placed : inner)
+    if (!fold(placed.layout, base, stride)) return false;
   return find_in(std::move(inner)).overlap == Overlap::kDisjoint;
 }
 

@@ -32,8 +32,8 @@ struct OverlapResult {
 };
 
 // Exact, unless more than 2^24 runs would have to be compared one by one (kUndecided). Layouts are
-// normalised. Decides, cheapest first: disjoint hulls; the same question modulo a common outer
-// stride (disjoint there implies disjoint); sorted runs.
+// normalised. Decides, cheapest first: disjoint hulls; the same question modulo the largest stride
+// (disjoint there implies disjoint); sorted runs.
 OverlapResult find_memory_overlap(std::span<const MemoryLayout> layouts);
 
 }  // namespace transload

@@ -100,4 +100,27 @@ void add_range_items(const Plan& plan, std::int32_t bundle, std::uint64_t begin,
   }
 }
 
+void name_slices_by_source(const Plan& plan, std::vector<SweepItem>& items) {
+  const std::size_t given = items.size();
+  for (std::size_t i = 0; i < given; ++i) {
+    if (items[i].wanted) continue;
+    const SweepItem slice = items[i];
+    const auto tensor = [&](std::uint32_t k) { return slice.tensor_first + k * slice.tensor_step; };
+    const auto shift = [&](std::uint32_t k) { return tensor(k) - plan.tensor_source[tensor(k)]; };
+    // The slice is cut where neighbours are not shifted alike; its first part takes its place.
+    for (std::uint32_t begin = 0; begin < slice.tensor_count;) {
+      std::uint32_t end = begin + 1;
+      while (end < slice.tensor_count && shift(end) == shift(begin)) ++end;
+      SweepItem part = slice;
+      part.tensor_first = tensor(begin) - shift(begin);
+      part.tensor_count = end - begin;
+      if (begin == 0)
+        items[i] = part;
+      else
+        items.push_back(part);
+      begin = end;
+    }
+  }
+}
+
 }  // namespace transload

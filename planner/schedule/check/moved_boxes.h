@@ -30,4 +30,7 @@ void add_range_items(const Plan& plan, std::int32_t bundle, std::uint64_t begin,
                      std::uint32_t tag, std::vector<SweepItem>& items,
                      std::deque<OwnedBounds>& parts);
 
+// Slices of another name of a tensor become slices of the tensor, whose source shards serve both.
+void name_slices_by_source(const Plan& plan, std::vector<SweepItem>& items);
+
 }  // namespace transload

@@ -19,8 +19,9 @@ Sharding mesh_sharding(std::vector<MeshAxis> mesh, std::vector<Rank> ranks, std:
 }
 
 Layout layout_of(const Sharding& sharding, const std::vector<std::int64_t>& shape, RankSets& sets) {
-  const Sharding* one = &sharding;
-  return make_layout({&one, 1}, shape, sets, "tensor w, source");
+  const PoolSharding pool{0, sharding};
+  const PoolSharding* one = &pool;
+  return make_layout({&one, 1}, shape, 16, sets, "tensor w, source");
 }
 
 TEST(SplitRange, ChunkGivesCeilingPartsThenShortOnesThenEmptyOnes) {
@@ -74,7 +75,7 @@ TEST(Layout, PaddedRowsBelongToNoTensor) {
   // Qwen3-30B-A3B's vocabulary over Megatron tp 2: 151,936 rows padded to 152,064, so 76,032 and
   // 75,904.
   Sharding sharding = mesh_sharding({{"tp", 2}}, {0, 1}, {0});
-  sharding.padded[0] = 152064;
+  sharding.padded[0] = {152064, PaddingFill::kKeep};
   const Layout layout = layout_of(sharding, {151936, 8}, sets);
   EXPECT_EQ(layout.shards[0].box.extent(0), 76032);
   EXPECT_EQ(layout.shards[1].box.extent(0), 75904);
@@ -149,8 +150,8 @@ TEST(Layout, AgreesWithAnElementByElementOracleOnRandomMeshes) {
 TEST(Layout, OverlappingExplicitBoxesOfTwoRanksAreCutIntoCells) {
   RankSets sets;
   Sharding sharding;
-  sharding.boxes[0] = {{{0, 6}}};
-  sharding.boxes[1] = {{{3, 8}}};
+  sharding.boxes[0] = {{{{0, 6}}, {}}};
+  sharding.boxes[1] = {{{{3, 8}}, {}}};
   const Layout layout = layout_of(sharding, {10}, sets);
   EXPECT_EQ(layout.cuts[0], (std::vector<std::int64_t>{0, 3, 6, 8, 10}));
   EXPECT_EQ(sets.of(layout.cells[1]).size(), 2u);
@@ -174,10 +175,10 @@ TEST(Layout, RefusesWhatDoesNotFit) {
   EXPECT_EQ(message(mesh_sharding({{"x", 2}, {"y", 1}}, {0, 1}, {0}), {8}),
             "tensor w, source: 1 placements for 2 mesh axes; expected one per axis");
   Sharding twice;
-  twice.boxes[3] = {{{0, 4}}, {{3, 6}}};
+  twice.boxes[3] = {{{{0, 4}}, {}}, {{{3, 6}}, {}}};
   EXPECT_EQ(message(twice, {8}), "tensor w, source: rank 3 holds elements of box [3:6] twice");
   Sharding outside;
-  outside.boxes[3] = {{{0, 9}}};
+  outside.boxes[3] = {{{{0, 9}}, {}}};
   EXPECT_EQ(
       message(outside, {8}),
       "tensor w, source: rank 3: bounds [0, 9] of dimension 0 lie outside the tensor's length 8");

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
 #include <set>
 #include <string>
@@ -25,23 +26,46 @@ std::string refusal(const Plan& plan) {
   return {};
 }
 
+// 16 zero bytes behind the elements of every destination buffer of rank 2.
+void add_fills(PlanTables& t) {
+  for (std::uint64_t i = t.rank_buffer_first[2]; i < t.rank_buffer_first[3]; ++i) {
+    if (static_cast<Side>(t.buffer_side[i]) != Side::kDestination) continue;
+    t.fill_buffer.push_back(t.buffer_index[i]);
+    t.fill_buffer_count.push_back(t.buffer_count[i]);
+    t.fill_offset.push_back(t.buffer_bytes[i]);
+    t.fill_bytes.push_back(16);
+    t.buffer_bytes[i] += 16;
+  }
+  t.rank_fill_first[3] = t.fill_buffer.size();
+}
+
 // A plan in which no table is empty.
 Plan full_plan() {
   return edit(broadcast_plan(), [](PlanTables& t) {
     t.copy_rate_first = {0, 1};
     t.copy_run_bytes = {128};
     t.copy_efficiency_ppm = {500'000};
+    add_fills(t);
   });
 }
 
 // Columns in which any value (but 0 in the last two) is a value: facts, times, labels. All others
 // must refuse an extreme one.
 const std::set<std::string_view>& free_columns() {
-  static const std::set<std::string_view> columns = {
-      "names",         "rank_node",         "rank_domain",       "rank_memory_bytes",
-      "buffer_commit", "buffer_alignment",  "buffer_post_group", "copy_run_bytes",
-      "op_key",        "op_collective",     "op_chunk",          "op_hop",
-      "op_run_bytes",  "shard_inner_count", "port_window"};
+  static const std::set<std::string_view> columns = {"names",
+                                                     "rank_node",
+                                                     "rank_domain",
+                                                     "rank_memory_bytes",
+                                                     "buffer_alignment",
+                                                     "buffer_post_group",
+                                                     "copy_run_bytes",
+                                                     "op_key",
+                                                     "op_collective",
+                                                     "op_chunk",
+                                                     "op_hop",
+                                                     "op_run_bytes",
+                                                     "shard_inner_count",
+                                                     "port_window"};
   return columns;
 }
 
@@ -64,7 +88,7 @@ std::vector<T> extremes() {
 
 TEST(ValidatePlan, HandMadePlansAreWellFormed) {
   for (const Plan& plan : {direct_plan(), staged_plan(), grouped_plan(), fan_out_plan(),
-                           broadcast_plan(), full_plan(), HandPlan(1, 1).seal()})
+                           broadcast_plan(), shared_plan(), full_plan(), HandPlan(1, 1).seal()})
     EXPECT_EQ(refusal(plan), "");
 }
 
@@ -122,15 +146,22 @@ TEST(ValidatePlan, EveryRowOfEveryIndexIsLookedAt) {
                                             "tensor_shape",
                                             "tensor_dims",
                                             "tensor_dtype",
+                                            "tensor_source",
                                             "rank_gpu_model",
                                             "rank_buffer_first",
                                             "rank_shard_first",
+                                            "rank_fill_first",
                                             "rank_op_first",
                                             "rank_op",
                                             "buffer_index",
                                             "buffer_side",
                                             "buffer_class",
+                                            "buffer_commit",
                                             "buffer_name",
+                                            "fill_buffer",
+                                            "fill_buffer_count",
+                                            "fill_offset",
+                                            "fill_bytes",
                                             "shard_side",
                                             "shard_tensor_first",
                                             "shard_tensor_count",
@@ -255,6 +286,93 @@ TEST(ValidatePlan, RangesOfUnlikeTensorsAreRefused) {
                              t.tensor_dtype[1] = static_cast<std::uint8_t>(DType::kBF16);
                            })),
               HasSubstr("one shape and dtype"));
+}
+
+// One rank with three destination buffers of 64 bytes and one source buffer (number 3).
+std::string refusal_of_fills(const std::vector<std::array<std::uint64_t, 4>>& fills) {
+  HandPlan plan(2, 1);
+  plan.builder.add_buffers(0, Side::kDestination, 64, 3);
+  plan.builder.add_buffers(0, Side::kSource, 64, 1);
+  for (const auto& [buffer, count, offset, bytes] : fills)
+    plan.builder.add_fill(0, static_cast<std::uint32_t>(buffer), static_cast<std::uint32_t>(count),
+                          offset, bytes);
+  return refusal(plan.seal());
+}
+
+TEST(ValidatePlan, FillsLieInDestinationBuffersApart) {
+  EXPECT_EQ(refusal_of_fills({{0, 3, 0, 64}}), "");
+  EXPECT_EQ(refusal_of_fills({{0, 3, 0, 8}, {0, 1, 8, 8}, {1, 2, 16, 8}, {2, 1, 8, 8}}), "");
+  EXPECT_THAT(refusal_of_fills({{0, 3, 1, 64}}), HasSubstr("a fill inside its buffer"));
+  EXPECT_THAT(refusal_of_fills({{2, 2, 0, 8}}), HasSubstr("a destination buffer"));
+  EXPECT_THAT(refusal_of_fills({{3, 2, 0, 8}}), HasSubstr("buffers of its rank"));
+  // The first reaches over all three buffers, the second meets it in the last.
+  EXPECT_THAT(refusal_of_fills({{0, 3, 0, 8}, {2, 1, 7, 8}}), HasSubstr("no other fill"));
+  EXPECT_THAT(refusal_of_fills({{0, 3, 8, 8}, {2, 1, 1, 8}}), HasSubstr("no other fill"));
+  EXPECT_THAT(refusal_of_fills({{0, 1, 0, 8}, {0, 2, 4, 1}}), HasSubstr("no other fill"));
+  // The first ends where the second begins.
+  EXPECT_EQ(refusal_of_fills({{0, 2, 0, 8}, {2, 1, 0, 8}}), "");
+}
+
+TEST(ValidatePlan, AnotherNameIsOfAnEarlierTensorThatIsAlike) {
+  HandPlan plan(1, 1);
+  const std::vector<std::int64_t> shape = {4};
+  const std::vector<std::int64_t> long_shape = {5};
+  const std::vector<std::int64_t> all = {0, 4};
+  for (const char* name : {"a", "b", "c", "d"}) plan.builder.add_tensor(name, shape, DType::kF32);
+  plan.builder.add_tensor("half", shape, DType::kBF16);
+  plan.builder.add_tensor("long", long_shape, DType::kF32);
+  plan.builder.add_dense_shard(0, Side::kSource, 3, 1, all);
+  const Plan sealed = plan.seal();
+  const auto with_source = [&](std::size_t tensor, std::uint32_t source) {
+    return refusal(edit(sealed, [=](PlanTables& t) { t.tensor_source[tensor] = source; }));
+  };
+  EXPECT_EQ(with_source(1, 0), "");
+  EXPECT_THAT(with_source(0, 1), HasSubstr("an earlier tensor"));
+  EXPECT_THAT(with_source(4, 0), HasSubstr("same shape and dtype"));
+  EXPECT_THAT(with_source(5, 0), HasSubstr("same shape and dtype"));
+  EXPECT_THAT(with_source(3, 0), HasSubstr("not of another name"));
+  EXPECT_THAT(refusal(edit(sealed,
+                           [](PlanTables& t) {
+                             t.tensor_source[1] = 0;
+                             t.tensor_source[2] = 1;
+                           })),
+              HasSubstr("its own source"));
+}
+
+// Rows are found by binary search, so a rank's rows out of order are not well formed.
+TEST(ValidatePlan, ShardRowsStandInOrder) {
+  const Plan plan = broadcast_plan();
+  ASSERT_GE(plan.rank_shard_first[2] - plan.rank_shard_first[1], 2u);
+  EXPECT_THAT(refusal(edit(plan,
+                           [](PlanTables& t) {
+                             const std::uint64_t row = t.rank_shard_first[1];
+                             std::swap(t.shard_tensor_first[row], t.shard_tensor_first[row + 1]);
+                           })),
+              HasSubstr("by side and first tensor"));
+}
+
+// Every buffer that a row touches is looked at, also the last of many rows of the buffer table.
+TEST(ValidatePlan, EveryBufferOfAShardMustBeLongEnough) {
+  HandPlan plan(1, 1);
+  const std::vector<std::int64_t> shape = {4};
+  const std::vector<std::int64_t> all = {0, 4};
+  for (const char* name : {"a", "b", "c"}) plan.builder.add_tensor(name, shape, DType::kF32);
+  for (int i = 0; i < 5; ++i) plan.builder.add_buffers(0, Side::kSource, 16, 1);
+  ShardSpec shard;
+  shard.tensor_count = 3;
+  shard.box = plan.builder.add_box(all);
+  shard.buffer = 1;  // buffers 1 to 3
+  shard.loops = {{0, 4, 32}};
+  plan.builder.add_shard(0, shard);
+  const Plan sealed = plan.seal();
+  EXPECT_EQ(refusal(sealed), "");
+  for (const std::size_t buffer : {0u, 1u, 2u, 3u, 4u}) {
+    const bool touched = buffer >= 1 && buffer <= 3;
+    EXPECT_THAT(refusal(edit(sealed, [=](PlanTables& t) { t.buffer_bytes[buffer] = 15; })),
+                HasSubstr(touched ? "inside its buffer" : ""));
+    EXPECT_EQ(refusal(edit(sealed, [=](PlanTables& t) { t.buffer_side[buffer] = 1; })).empty(),
+              !touched);
+  }
 }
 
 TEST(ValidatePlan, TransfersJoinTwoRanks) {

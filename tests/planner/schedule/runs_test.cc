@@ -168,6 +168,22 @@ TEST(Runs, CopiesOfAnElementAreReadOnceAndWrittenEverywhere) {
               ElementsAre(Row{0, 2, 0, 16}, Row{8, 3, 0, 16}));
 }
 
+// embed in buffer 0, and lm_head, another name of it, in a destination buffer of its own: reading
+// either name reads buffer 0.
+TEST(Runs, AnotherNameIsReadFromItsTensor) {
+  PlanBuilder builder = one_rank();
+  const std::array<std::int64_t, 1> shape{8};
+  builder.add_tensor("embed", shape, DType::kF32);
+  builder.add_tensor("lm_head", shape, DType::kF32, 0);
+  builder.add_dense_shard(0, Side::kSource, 0, 1, Bounds{0, 8});
+  builder.add_dense_shard(0, Side::kDestination, 1, 1, Bounds{0, 8});
+  add_whole_slice(builder, {2, 6}, 0, 2);
+  const Plan plan = builder.seal({});
+  EXPECT_THAT(all_runs(plan, 0, Side::kSource), ElementsAre(Row{0, 0, 8, 16}, Row{16, 0, 8, 16}));
+  EXPECT_THAT(all_runs(plan, 0, Side::kDestination, Missing::kSkip),
+              ElementsAre(Row{16, 1, 8, 16}));
+}
+
 TEST(Runs, FactorLoopsOfASwizzledStore) {
   // A [2, 256] tensor stored as [256/128, 2, 128]: runs are 128 elements.
   PlanBuilder builder = one_rank();

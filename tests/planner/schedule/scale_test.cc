@@ -260,19 +260,135 @@ TEST(Scale, HandMadePlans) {
     expect_scales(grouped_plan(), target);
     expect_scales(fan_out_plan(), target);
     expect_scales(broadcast_plan(), target);
+    expect_scales(shared_plan(), target);
   }
 }
 
 TEST(Scale, RandomPlans) {
   std::mt19937_64 random(99);
   int scaled = 0;
-  for (int i = 0; i < 300; ++i) {
+  int with_fills = 0;
+  int with_names = 0;
+  for (int i = 0; i < 800; ++i) {
     const Plan plan = random_plan(random);
     const std::uint64_t target = 2 + random() % 15;
     expect_scales(plan, target);
-    if (scale_plan(plan, target).header().scale > 1) ++scaled;
+    const Plan smaller = scale_plan(plan, target);
+    if (smaller.header().scale == 1) continue;
+    ++scaled;
+    if (values(smaller.fill_bytes) != values(plan.fill_bytes)) ++with_fills;
+    for (std::uint32_t t = 0; t < plan.tensors(); ++t)
+      if (plan.tensor_source[t] != t && shape_of(smaller, t) != shape_of(plan, t)) {
+        ++with_names;
+        break;
+      }
   }
   EXPECT_GT(scaled, 150);
+  EXPECT_GT(with_fills, 10);
+  EXPECT_GT(with_names, 10);
+}
+
+// [12, 6] fp32 into a buffer of rows of `pitch` elements, with whole rows of padding behind; all
+// padding is zero.
+Plan padded_plan(std::int64_t pitch, std::int64_t padded_rows) {
+  HandPlan plan(2, 1);
+  PlanBuilder& builder = plan.builder;
+  const std::vector<std::int64_t> shape = {12, 6};
+  const std::vector<std::int64_t> all = {0, 12, 0, 6};
+  const std::uint32_t tensor = builder.add_tensor("vocabulary", shape, DType::kF32);
+  builder.add_dense_shard(0, Side::kSource, tensor, 1, all);
+  ShardSpec shard;
+  shard.side = Side::kDestination;
+  shard.tensor_first = tensor;
+  shard.box = builder.add_box(all);
+  const auto row = static_cast<std::uint64_t>(4 * pitch);
+  const auto end = row * static_cast<std::uint64_t>(12 + padded_rows);
+  shard.buffer = builder.add_buffers(1, Side::kDestination, end, 1, "padded");
+  shard.loops = {{0, 12, pitch * 32}, {1, 6, 32}};
+  builder.add_shard(1, shard);
+  for (std::uint64_t r = 0; r < 12; ++r) builder.add_fill(1, 0, 1, r * row + 24, row - 24);
+  builder.add_fill(1, 0, 1, 12 * row, end - 12 * row);
+  const std::vector<SliceSpec> slices = {{tensor, 1, 1, shard.box}};
+  plan.transfer(OpRole::kInject, 0, 1, builder.add_bundle(slices), 0, 288, kNone, kNone);
+  return plan.seal();
+}
+
+TEST(Scale, PaddedRowsKeepTheirShare) {
+  // Columns first: 6 -> 3 with a factor of 2, 12 + 4 rows of 12 bytes.
+  Plan scaled = scale_plan(padded_plan(6, 4), 2);
+  EXPECT_EQ(shape_of(scaled, 0), (std::vector<std::int64_t>{12, 3}));
+  EXPECT_EQ(scaled.buffer_bytes[1], 192u);
+  EXPECT_EQ(values(scaled.fill_offset), std::vector<std::uint64_t>{144});
+  EXPECT_EQ(values(scaled.fill_bytes), std::vector<std::uint64_t>{48});
+  // All 6 columns, and of the 12 + 4 rows a factor of gcd(12, 4) = 4: 3 + 1 rows of 4 bytes.
+  scaled = scale_plan(padded_plan(6, 4), 24);
+  EXPECT_EQ(shape_of(scaled, 0), (std::vector<std::int64_t>{3, 1}));
+  EXPECT_EQ(scaled.buffer_bytes[1], 16u);
+  EXPECT_EQ(values(scaled.fill_offset), std::vector<std::uint64_t>{12});
+  EXPECT_EQ(values(scaled.fill_bytes), std::vector<std::uint64_t>{4});
+  for (const std::uint64_t target : {2, 3, 4, 6, 12, 24, 100})
+    expect_scales(padded_plan(6, 4), target);
+}
+
+TEST(Scale, PaddedColumnsKeepTheirShare) {
+  // Rows of 8 with 2 of padding: columns by gcd(6, 2, 8) = 2, rows by 12.
+  Plan scaled = scale_plan(padded_plan(8, 0), 2);
+  EXPECT_EQ(shape_of(scaled, 0), (std::vector<std::int64_t>{12, 3}));
+  EXPECT_EQ(scaled.buffer_bytes[1], 12u * 16);
+  ASSERT_EQ(scaled.fill_bytes.size(), 12u);
+  for (std::size_t row = 0; row < 12; ++row) {
+    EXPECT_EQ(scaled.fill_offset[row], 16 * row + 12);
+    EXPECT_EQ(scaled.fill_bytes[row], 4u);
+  }
+  scaled = scale_plan(padded_plan(8, 0), 24);
+  EXPECT_EQ(shape_of(scaled, 0), (std::vector<std::int64_t>{1, 3}));
+  EXPECT_EQ(values(scaled.fill_offset), std::vector<std::uint64_t>{12});
+  for (const std::uint64_t target : {2, 4, 6, 12, 24, 100}) {
+    expect_scales(padded_plan(8, 0), target);
+    expect_scales(padded_plan(8, 4), target);
+  }
+}
+
+// A row of padding cannot be halved: rows are left alone, columns are not.
+TEST(Scale, PaddingThatCannotBeDividedKeepsItsDimension) {
+  const Plan scaled = scale_plan(padded_plan(6, 1), 100);
+  EXPECT_EQ(shape_of(scaled, 0), (std::vector<std::int64_t>{12, 1}));
+  expect_scales(padded_plan(6, 1), 100);
+}
+
+// Megatron's linear_qkv: per group of heads q [8 rows], k [4], v [4]; two groups, 6 columns.
+TEST(Scale, InterleavedBlocksKeepTheirPlaces) {
+  HandPlan plan(2, 1);
+  PlanBuilder& builder = plan.builder;
+  const std::uint32_t buffer = builder.add_buffers(0, Side::kSource, 768, 1, "linear_qkv");
+  std::vector<SliceSpec> slices;
+  std::int64_t first = 0;
+  for (const auto& [name, rows] :
+       {std::pair<const char*, std::int64_t>{"q", 8}, {"k", 4}, {"v", 4}}) {
+    const std::vector<std::int64_t> shape = {2 * rows, 6};
+    const std::vector<std::int64_t> all = {0, 2 * rows, 0, 6};
+    const std::uint32_t tensor = builder.add_tensor(name, shape, DType::kF32);
+    builder.add_dense_shard(1, Side::kDestination, tensor, 1, all);
+    ShardSpec shard;
+    shard.tensor_first = tensor;
+    shard.box = builder.add_box(all);
+    shard.buffer = buffer;
+    shard.bit_offset = static_cast<std::uint64_t>(first * 6 * 32);
+    shard.loops = {{0, 2, 16 * 6 * 32}, {0, rows, 6 * 32}, {1, 6, 32}};
+    builder.add_shard(0, shard);
+    slices.push_back({tensor, 1, 1, shard.box});
+    first += rows;
+  }
+  plan.transfer(OpRole::kInject, 0, 1, builder.add_bundle(slices), 0, 768, kNone, kNone);
+  const Plan right = plan.seal();
+  // Columns by 6, rows by gcd(8, 4) = 4: q 2 rows, k 1, v 1 of 4 bytes in a group of 16 bytes.
+  const Plan scaled = scale_plan(right, 24);
+  EXPECT_EQ(shape_of(scaled, 0), (std::vector<std::int64_t>{4, 1}));
+  EXPECT_EQ(scaled.shard_bit_offset[1], 2u * 32);
+  EXPECT_EQ(scaled.shard_bit_offset[2], 3u * 32);
+  EXPECT_EQ(scaled.loop_stride_bits[0], 16 * 8);
+  EXPECT_EQ(scaled.buffer_bytes[0], 32u);
+  for (const std::uint64_t target : {2, 3, 4, 6, 8, 12, 24, 100}) expect_scales(right, target);
 }
 
 TEST(ScaleFactors, LargestProductUnshardedFirst) {

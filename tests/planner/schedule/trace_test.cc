@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -12,6 +13,7 @@
 #include "common/error.h"
 #include "planner/schedule/access.h"
 #include "tests/planner/schedule/sample_plans.h"
+#include "tests/testing/temp_path.h"
 
 namespace transload {
 namespace {
@@ -32,10 +34,12 @@ OpTimes steps(const Plan& plan) {
 }
 
 json traced(const Plan& plan, const OpTimes& times) {
-  const std::string path = ::testing::TempDir() + "trace_test.json";
+  const std::string path = testing::temp_path("trace_test.json");
   write_trace(plan, times, "simulated", path);
   std::ifstream in(path);
-  return json::parse(in);
+  json trace = json::parse(in);
+  std::filesystem::remove(path);
+  return trace;
 }
 
 std::vector<json> spans(const json& trace) {

@@ -199,6 +199,92 @@ TEST(CheckBytes, FusedViewsSideBySideOrInterleavedAreRight) {
   expect_right(fused_plan(32, 64));      // element by element
 }
 
+// Transposed storage [hidden, heads] of q, k and v interleaved group by group, with a padded group:
+// 2^25 runs a part, far more than are compared one by one.
+TEST(CheckBytes, InterleavedQkvIsToldApart) {
+  HandPlan plan(2, 1);
+  const std::int64_t hidden = std::int64_t{1} << 22;
+  const std::int64_t groups = 8;
+  const std::int64_t head = 128;
+  const std::int64_t group_heads = 8 + 1 + 1;
+  const std::int64_t row_bits = (groups * group_heads * head + 64) * 16;
+  const std::uint32_t buffer = plan.builder.add_buffers(
+      1, Side::kDestination, static_cast<std::uint64_t>(hidden * row_bits / 8), 1, "qkv");
+  std::vector<SliceSpec> slices;
+  std::int64_t first = 0;
+  for (const auto& [name, heads] :
+       {std::pair<const char*, std::int64_t>{"q", 8}, {"k", 1}, {"v", 1}}) {
+    const std::vector<std::int64_t> shape = {groups * heads * head, hidden};
+    const std::vector<std::int64_t> all = {0, shape[0], 0, hidden};
+    const std::uint32_t tensor = plan.builder.add_tensor(name, shape, DType::kBF16);
+    plan.builder.add_dense_shard(0, Side::kSource, tensor, 1, all);
+    ShardSpec shard;
+    shard.side = Side::kDestination;
+    shard.tensor_first = tensor;
+    shard.box = plan.builder.add_box(all);
+    shard.buffer = buffer;
+    shard.bit_offset = static_cast<std::uint64_t>(first * head * 16);
+    shard.loops = {
+        {1, hidden, row_bits}, {0, groups, group_heads * head * 16}, {0, heads * head, 16}};
+    plan.builder.add_shard(1, shard);
+    slices.push_back({tensor, 1, 1, shard.box});
+    first += heads;
+  }
+  const std::int32_t bundle = plan.builder.add_bundle(slices);
+  plan.transfer(OpRole::kInject, 0, 1, bundle, 0, plan.builder.bundle_bytes(bundle), kNone, kNone);
+  // The padding of the last row.
+  plan.builder.add_fill(1, buffer, 1, static_cast<std::uint64_t>(hidden * row_bits / 8) - 128, 128);
+  expect_right(plan.seal());
+}
+
+TEST(CheckBytes, ZerosLieBesideElements) {
+  // q is bytes 0..64, k bytes 64..128 of 256.
+  const auto with_fill = [](const Plan& plan, std::uint64_t offset, std::uint64_t bytes) {
+    return edit(plan, [=](PlanTables& t) {
+      t.rank_fill_first = {0, 0, 1};
+      t.fill_buffer = {0};
+      t.fill_buffer_count = {1};
+      t.fill_offset = {offset};
+      t.fill_bytes = {bytes};
+    });
+  };
+  expect_right(with_fill(fused_plan(64 * 8, 32), 128, 128));
+  expect_violation(
+      with_fill(fused_plan(64 * 8, 32), 127, 2), kInvariant,
+      {"rank 1", "buffer 0", "the zero fill of bytes 127..129", "tensor k", "same bytes"});
+  expect_violation(with_fill(fused_plan(64 * 8, 32), 0, 256), kInvariant, {"tensor q"});
+  // Every other element: k ends at byte 128, and the last gap is behind q's last element.
+  expect_right(with_fill(fused_plan(96, 64), 4, 4));
+  expect_violation(with_fill(fused_plan(96, 64), 4, 5), kInvariant, {"the zero fill", "tensor q"});
+}
+
+TEST(CheckBytes, AnotherNameIsReadFromItsTensor) {
+  HandPlan plan(2, 1);
+  const std::vector<std::int64_t> shape = {4, 8};
+  const std::vector<std::int64_t> all = {0, 4, 0, 8};
+  plan.builder.add_tensor("a", shape, DType::kF32);
+  plan.builder.add_tensor("embed", shape, DType::kF32);
+  for (const std::uint32_t source : {1, 0})
+    plan.builder.add_tensor("tied", shape, DType::kF32, source);
+  // Rank 0 holds embed but not a.
+  plan.builder.add_dense_shard(0, Side::kSource, 1, 1, all);
+  plan.builder.add_dense_shard(1, Side::kDestination, 1, 2, all);
+  const std::vector<SliceSpec> slices = {{1, 2, 1, plan.builder.add_box(all)}};
+  plan.transfer(OpRole::kInject, 0, 1, plan.builder.add_bundle(slices), 0, 256, kNone, kNone);
+  const Plan right = plan.seal();
+  expect_right(right);
+  expect_violation(edit(right,
+                        [](PlanTables& t) {
+                          t.slice_tensor_first[0] = 2;
+                          for (std::size_t row = t.rank_shard_first[1]; row < t.shard_side.size();
+                               ++row)
+                            t.shard_tensor_first[row] = 2;
+                        }),
+                   kInvariant, {"reads tensor a", "rank 0 does not hold"});
+  expect_violation(edit(right, [](PlanTables& t) { t.tensor_source[2] = 2; }), kInvariant,
+                   {"reads tensor tied", "rank 0 does not hold"});
+}
+
 TEST(CheckBytes, ViewsThatShareBytes) {
   expect_violation(fused_plan(60 * 8, 32), kInvariant,
                    {"rank 1", "buffer 0", "tensor q", "tensor k", "same bytes"});

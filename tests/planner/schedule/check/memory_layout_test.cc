@@ -65,6 +65,46 @@ TEST(MemoryLayout, FineInterleavingIsDecidedByItsPeriod) {
   EXPECT_EQ(find(touching).overlap, Overlap::kUndecided);
 }
 
+// [G, R, P] bytes with a taking columns [0, 3) of all rows, b and c the others of rows [0, 5) and
+// [5, 8) of every group, and d, a single block in the last column of group 1. a's loops over groups
+// and rows are one loop; it is looked at group by group all the same.
+TEST(MemoryLayout, ShorterPeriodsAreCutIntoTheLongest) {
+  const std::uint64_t groups = std::uint64_t{1} << 36;
+  const std::uint64_t row = 8;
+  const std::uint64_t group = 8 * row;
+  std::vector<MemoryLayout> layouts = {{0, 3, {{groups, group}, {8, row}}},
+                                       {3, 4, {{groups, group}, {5, row}}},
+                                       {5 * row + 3, 4, {{groups, group}, {3, row}}},
+                                       {group + 7, 1, {}}};
+  EXPECT_EQ(find(layouts).overlap, Overlap::kDisjoint);
+  layouts[3].run = 2;  // into a's first column of the next row
+  EXPECT_NE(find(layouts).overlap, Overlap::kDisjoint);
+  layouts[3].run = 1;
+  layouts[2].offset -= row;  // into b's last row
+  EXPECT_NE(find(layouts).overlap, Overlap::kDisjoint);
+}
+
+// Strides that divide one another, as views of one buffer have.
+TEST(MemoryLayout, AgreesWithCountingOfNestedViews) {
+  std::mt19937_64 random(2);
+  int disjoint = 0;
+  int found = 0;
+  for (int i = 0; i < 5000; ++i) {
+    std::vector<MemoryLayout> layouts(2 + random() % 3);
+    for (MemoryLayout& layout : layouts) {
+      layout.offset = random() % 48;
+      layout.run = 1 + random() % 2;
+      for (const std::uint64_t stride : {48, 12, 4})
+        if (random() % 2 == 0) layout.loops.push_back({1 + random() % 4, stride});
+    }
+    const bool wanted = overlap_by_counting(layouts);
+    EXPECT_EQ(find(layouts).overlap, wanted ? Overlap::kFound : Overlap::kDisjoint) << i;
+    ++(wanted ? found : disjoint);
+  }
+  EXPECT_GT(disjoint, 500);
+  EXPECT_GT(found, 500);
+}
+
 TEST(MemoryLayout, AgreesWithCounting) {
   std::mt19937_64 random(1);
   int disjoint = 0;

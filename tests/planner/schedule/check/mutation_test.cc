@@ -17,11 +17,8 @@ namespace transload::testing {
 namespace {
 
 std::vector<std::pair<std::string, Plan>> plans() {
-  return {{"direct", direct_plan()},
-          {"staged", staged_plan()},
-          {"grouped", grouped_plan()},
-          {"fan-out", fan_out_plan()},
-          {"broadcast", broadcast_plan()}};
+  return {{"direct", direct_plan()},   {"staged", staged_plan()},       {"grouped", grouped_plan()},
+          {"fan-out", fan_out_plan()}, {"broadcast", broadcast_plan()}, {"shared", shared_plan()}};
 }
 
 TEST(Mutants, TheOriginalsRun) {
@@ -34,7 +31,7 @@ TEST(Mutants, AreRefusedCaughtOrHarmless) {
   std::mt19937_64 random(20250101);
   std::map<std::string, int> counts;
   for (const auto& [name, plan] : plans()) {
-    for (int i = 0; i < 400; ++i) {
+    for (int i = 0; i < 600; ++i) {
       const std::optional<Mutation> mutation = mutate(plan, random);
       if (!mutation) continue;
       const Plan mutant = seal_plan(plan.header(), mutation->tables);
@@ -61,11 +58,12 @@ TEST(Mutants, AreRefusedCaughtOrHarmless) {
 TEST(Mutants, OfRandomPlans) {
   std::mt19937_64 random(11);
   int caught = 0;
-  for (int i = 0; i < 300; ++i) {
+  std::map<std::string, int> caught_by_kind;  // by the first word of the mutation
+  for (int i = 0; i < 600; ++i) {
     const Plan plan = random_plan(random);
     expect_right(plan);
     ASSERT_EQ(run_naively(plan, random), "");
-    for (int k = 0; k < 5; ++k) {
+    for (int k = 0; k < 8; ++k) {
       const std::optional<Mutation> mutation = mutate(plan, random);
       if (!mutation) continue;
       const Plan mutant = seal_plan(plan.header(), mutation->tables);
@@ -76,6 +74,8 @@ TEST(Mutants, OfRandomPlans) {
       }
       if (!check_plan(mutant).ok) {
         ++caught;
+        const std::string& what = mutation->description;
+        ++caught_by_kind[what.substr(0, what.find(' '))];
         continue;
       }
       for (int run = 0; run < 3; ++run)
@@ -83,6 +83,9 @@ TEST(Mutants, OfRandomPlans) {
     }
   }
   EXPECT_GT(caught, 500);
+  EXPECT_GT(caught_by_kind["shard"], 30);                             // moved in a buffer
+  EXPECT_GT(caught_by_kind["offset"] + caught_by_kind["bytes"], 10);  // of a fill
+  EXPECT_GT(caught_by_kind["tensor"], 3);                             // another name
 }
 
 TEST(Mutants, EveryEdgeIsNeededOrTheRunsAreRight) {
@@ -107,8 +110,8 @@ TEST(Mutants, EveryEdgeIsNeededOrTheRunsAreRight) {
     }
   }
   // direct 0; staged and grouped 12 each (2 per chunk, 2 more for each of two chunks); fan-out 3;
-  // broadcast 4 in the first round, 4 + 4 waits in the second: every one is needed.
-  EXPECT_EQ(caught, 12 + 12 + 3 + 12);
+  // broadcast 4 in the first round, 4 + 4 waits in the second; shared 2: every one is needed.
+  EXPECT_EQ(caught, 12 + 12 + 3 + 12 + 2);
 }
 
 // The converse: what the checker refuses is refused for a reason. Of the mutants that are caught,
@@ -118,7 +121,7 @@ TEST(Mutants, WhatIsCaughtMostlyFailsWhenRun) {
   int caught = 0;
   int failing = 0;
   for (const auto& [name, plan] : plans()) {
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < 400; ++i) {
       const std::optional<Mutation> mutation = mutate(plan, random);
       // Keys alone change no run: their order is a rule of form.
       if (!mutation || mutation->description.starts_with("keys")) continue;

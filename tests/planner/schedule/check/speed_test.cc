@@ -5,6 +5,7 @@
 
 #include "planner/schedule/check/check_plan.h"
 #include "planner/schedule/plan_validate.h"
+#include "planner/schedule/scale.h"
 #include "tests/testing/hand_plans.h"
 
 // The size that the checker is made for. The limit is generous: machines are shared.
@@ -73,6 +74,44 @@ Plan large_plan() {
     }
   }
   return plan.seal();
+}
+
+// One flat buffer of 20,000 padded tensors, every padded row of which is a fill of its own.
+TEST(CheckPlan, ManyTensorsInOneBuffer) {
+  HandPlan plan(2, 1);
+  PlanBuilder& builder = plan.builder;
+  constexpr std::uint32_t kParts = 20'000;
+  constexpr std::uint64_t kRow = 32;               // bytes, of which 24 are used
+  const std::vector<std::int64_t> shape = {8, 6};  // fp32
+  const std::vector<std::int64_t> all = {0, 8, 0, 6};
+  const std::uint32_t flat =
+      builder.add_buffers(1, Side::kDestination, kParts * 8 * kRow, 1, "flat");
+  for (std::uint32_t t = 0; t < kParts; ++t) {
+    builder.add_tensor("t" + std::to_string(t), shape, DType::kF32);
+    ShardSpec shard;
+    shard.side = Side::kDestination;
+    shard.tensor_first = t;
+    shard.box = builder.add_box(all);
+    shard.buffer = flat;
+    shard.bit_offset = 8 * 8 * kRow * t;
+    shard.loops = {{0, 8, 8 * kRow}, {1, 6, 32}};
+    builder.add_shard(1, shard);
+    for (std::uint64_t row = 0; row < 8; ++row)
+      builder.add_fill(1, flat, 1, (8 * t + row) * kRow + 24, 8);
+  }
+  builder.add_dense_shard(0, Side::kSource, 0, kParts, all);
+  const std::vector<SliceSpec> slices = {{0, kParts, 1, builder.add_box(all)}};
+  const std::int32_t bundle = builder.add_bundle(slices);
+  plan.transfer(OpRole::kInject, 0, 1, bundle, 0, builder.bundle_bytes(bundle), kNone, kNone);
+  const Plan sealed = plan.seal();
+  const auto start = std::chrono::steady_clock::now();
+  validate_plan(sealed, "flat");
+  EXPECT_TRUE(check_plan(sealed).ok);
+  const Plan scaled = scale_plan(sealed, 16);
+  EXPECT_EQ(scaled.header().scale, 16u);  // rows by 8, columns by gcd(6, 2, 8) = 2
+  EXPECT_TRUE(check_plan(scaled).ok);
+  EXPECT_LT(seconds_since(start), 5);
+  std::cout << "validate, check, scale, check: " << seconds_since(start) << " s\n";
 }
 
 TEST(FullCheckPlan, MillionOperationsInSeconds) {

@@ -10,6 +10,7 @@
 #include "common/error.h"
 #include "planner/schedule/render/dot_program.h"
 #include "tests/planner/schedule/sample_plans.h"
+#include "tests/testing/temp_path.h"
 
 namespace transload {
 namespace {
@@ -33,10 +34,12 @@ std::string content_of(const std::string& path) {
 }
 
 std::string rendered(const Plan& plan, const RenderOptions& options, RenderFormat format) {
-  const std::string path = ::testing::TempDir() + "render_test.out";
+  const std::string path = testing::temp_path("render_test.out");
   render_file(plan, options, format, path);
   EXPECT_FALSE(std::filesystem::exists(path + ".part"));
-  return content_of(path);
+  std::string content = content_of(path);
+  std::filesystem::remove(path);
+  return content;
 }
 
 RenderOptions with_view(View view) {
