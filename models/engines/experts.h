@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "models/sharding.h"
@@ -14,7 +15,10 @@ namespace transload {
 struct ExpertHome {
   std::uint32_t member = 0;  // expert-parallel rank
   std::uint32_t slot = 0;    // among the member's experts
-  friend auto operator<=>(const ExpertHome&, const ExpertHome&) = default;
+  friend bool operator==(const ExpertHome&, const ExpertHome&) = default;
+  friend bool operator<(const ExpertHome& a, const ExpertHome& b) {
+    return std::tie(a.member, a.slot) < std::tie(b.member, b.slot);
+  }
 };
 
 // Homes by expert number.

@@ -136,10 +136,10 @@ class FsdpAssembler {
     buffer_of_parameter_.assign(model.parameters.size(), BufferRef::kOwnBuffer);
     std::size_t layers = 1;
     for (const LogicalTensor& tensor : tensors)
-      layers = std::max(layers, static_cast<std::size_t>(tensor.layer + 2));
+      layers = std::max(layers, static_cast<std::size_t>(tensor.layer) + 2);
     gated_.assign(layers, false);
     for (const LogicalTensor& tensor : tensors)
-      if (tensor.kind == kExpertGate) gated_[static_cast<std::size_t>(tensor.layer + 1)] = true;
+      if (tensor.kind == kExpertGate) gated_[static_cast<std::size_t>(tensor.layer) + 1] = true;
     stacked_.assign(layers * 2, BufferRef::kOwnBuffer);
   }
 
@@ -273,7 +273,7 @@ class FsdpAssembler {
   // Expert parallelism: [E, in, out] stacks, cut over ep and then along dimension 1 over the rest.
   std::uint32_t stacked(std::uint32_t index) {
     const LogicalTensor& tensor = tensors_[index];
-    const auto layer = static_cast<std::size_t>(tensor.layer + 1);
+    const auto layer = static_cast<std::size_t>(tensor.layer) + 1;
     const bool down = tensor.kind == kExpertDown;
     const std::int64_t per_member = model_.experts / sizes_.ep;
     const std::int64_t member = tensor.expert / per_member;

@@ -76,7 +76,7 @@ void require_inference_sizes(std::string_view engine, const InferenceOptions& op
 EngineLayout inference_layout(std::string_view engine, const Model& model,
                               std::span<const LogicalTensor> tensors,
                               const InferenceOptions& options, const EngineShape& shape,
-                              const ExpertShape& experts, PipelineLayout default_layers,
+                              const ExpertShape& experts, const PipelineLayout& default_layers,
                               std::span<const Rank> ranks, std::string_view side) {
   const auto world = static_cast<std::int64_t>(ranks.size());
   if (world % shape.ranks() != 0)
@@ -90,9 +90,8 @@ EngineLayout inference_layout(std::string_view engine, const Model& model,
   layout.keys.fill("tp");
   layout.ways[static_cast<std::size_t>(RuleGroup::kExpert)] = experts.parts;
   layout.stage_ranks = stage_ranks(shape, ranks);
-  layout.stages =
-      stages_of_counts(options.layers.empty() ? std::move(default_layers) : options.layers,
-                       shape.stages, model.layers, 1, side);
+  layout.stages = stages_of_counts(options.layers.empty() ? default_layers : options.layers,
+                                   shape.stages, model.layers, 1, side);
   layout.embedding_stages = {0};
   if (model.tied_embeddings && layout.stages.output != 0)
     layout.embedding_stages.push_back(layout.stages.output);

@@ -34,7 +34,7 @@ struct ExpertShape {
 EngineLayout inference_layout(std::string_view engine, const Model& model,
                               std::span<const LogicalTensor> tensors,
                               const InferenceOptions& options, const EngineShape& shape,
-                              const ExpertShape& experts, PipelineLayout default_layers,
+                              const ExpertShape& experts, const PipelineLayout& default_layers,
                               std::span<const Rank> ranks, std::string_view side);
 
 // Sizes within 1..ranks, and the sizes that inference engines do not have.

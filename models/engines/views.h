@@ -43,7 +43,7 @@ class ViewTable {
 
   std::size_t layers() const { return layers_; }
   std::size_t layer_place(const LogicalTensor& tensor) const {
-    return static_cast<std::size_t>(tensor.layer + 1);
+    return static_cast<std::size_t>(tensor.layer) + 1;
   }
 
  private:

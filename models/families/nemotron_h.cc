@@ -41,7 +41,7 @@ struct Shape {
 
 std::string read_pattern(YamlMap& hyper, const std::string& key) {
   const YamlValue value = hyper.required(key);
-  const std::string pattern = value.text();
+  std::string pattern = value.text();
   const std::size_t wrong = pattern.find_first_not_of(kLetters);
   if (pattern.empty() || wrong != std::string::npos)
     value.fail(fmt::format(

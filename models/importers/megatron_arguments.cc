@@ -186,6 +186,7 @@ void explain_rest(FlagSet& flags, const std::string& path, Imported& imported) {
     if (flags.has({row.flag})) imported.ignored.push_back(fmt::format("{}: {}", row.flag, row.why));
   const std::vector<std::string> rest = flags.rest();
   std::vector<std::string_view> known;
+  known.reserve(std::size(kSizes));
   for (const SizeFlag& row : kSizes) known.push_back(row.flag);
   for (const std::string& flag : rest) {
     if (flag.find("parallel-size") == std::string::npos &&

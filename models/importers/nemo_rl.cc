@@ -34,7 +34,7 @@ class Recipe {
   // The value at a dotted path; references such as ${policy.tp} are followed.
   std::optional<YamlValue> find(const std::string& dotted, int depth = 0) const {
     for (const YamlValue& layer : layers_) {
-      const auto value = at(layer, dotted);
+      auto value = at(layer, dotted);
       if (!value || value->is_null()) continue;
       if (!value->is_scalar()) return value;
       const std::string text = value->text();
@@ -78,7 +78,7 @@ class Recipe {
     if (!layer.is_map()) return std::nullopt;
     const std::size_t dot = dotted.find('.');
     YamlMap map = layer.map();
-    const auto next = map.optional(dotted.substr(0, dot));
+    auto next = map.optional(dotted.substr(0, dot));
     if (!next || dot == std::string::npos) return next;
     return at(*next, dotted.substr(dot + 1));
   }

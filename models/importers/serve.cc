@@ -25,7 +25,7 @@ struct Dialect {
 };
 
 const std::array<Dialect, 2>& dialects() {
-  static const std::array<Dialect, 2> kDialects = {{
+  static const std::array<Dialect, 2> known = {{
       {"vllm",
        {"--tensor-parallel-size", "-tp"},
        {"--pipeline-parallel-size", "-pp"},
@@ -43,7 +43,7 @@ const std::array<Dialect, 2>& dialects() {
        {"--ep-num-redundant-experts"},
        "SGLANG_PP_LAYER_PARTITION"},
   }};
-  return kDialects;
+  return known;
 }
 
 struct Reason {

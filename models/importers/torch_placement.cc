@@ -42,17 +42,17 @@ std::int64_t total_length(const Intervals& intervals) {
 }
 
 std::optional<AxisPlacement> parse_torch_placement(const std::string& text, std::size_t dims) {
-  static const std::regex kReplicate(R"(R|Replicate\(\))");
-  static const std::regex kShard(R"((?:S|Shard)\((?:dim=)?(-?\d{1,3})\))");
-  static const std::regex kStrided(
+  static const std::regex replicate(R"(R|Replicate\(\))");
+  static const std::regex shard(R"((?:S|Shard)\((?:dim=)?(-?\d{1,3})\))");
+  static const std::regex strided(
       R"((?:_S|_StridedShard)\((?:dim=)?(-?\d{1,3}), ?(?:split_factor=|sf=)?(\d{1,9})\))");
   if (text.size() > 200) return std::nullopt;
   AxisPlacement placement;
   std::smatch match;
-  if (std::regex_match(text, kReplicate)) return placement;
-  if (std::regex_match(text, match, kStrided))
+  if (std::regex_match(text, replicate)) return placement;
+  if (std::regex_match(text, match, strided))
     placement.split_factor = std::stoll(match[2]);
-  else if (!std::regex_match(text, match, kShard))
+  else if (!std::regex_match(text, match, shard))
     return std::nullopt;
   placement.dim = std::stoi(match[1]);
   const int count = static_cast<int>(dims);

@@ -83,6 +83,7 @@ std::vector<JobSide> parse_pools(const YamlValue& value, const Model& model,
   std::vector<JobSide> pools;
   const std::vector<YamlValue> items =
       value.is_list() ? value.list() : std::vector<YamlValue>{value};
+  pools.reserve(items.size());
   for (const YamlValue& pool : items)
     pools.push_back(parse_side(pool, model, tensors, nodes, base_folder, false));
   if (pools.empty()) value.fail("expected at least one pool");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "common/error.h"
 
@@ -32,7 +33,10 @@ struct BufferKey {
   std::uint32_t pool = 0;
   std::uint32_t shared = BufferRef::kOwnBuffer;
   std::uint32_t tensor = 0;
-  auto operator<=>(const BufferKey&) const = default;
+  friend bool operator<(const BufferKey& a, const BufferKey& b) {
+    return std::tie(a.rank, a.pool, a.shared, a.tensor) <
+           std::tie(b.rank, b.pool, b.shared, b.tensor);
+  }
 };
 
 class MemoryValidator {

@@ -252,9 +252,9 @@ std::int64_t bytes_on(const DeclaredBuffer& buffer, Rank rank) {
 }
 
 const SideBuffers& side_buffers(const ReshardProblem& problem, bool source, std::uint32_t pool) {
-  static const SideBuffers kNone;
+  static const SideBuffers no_buffers;
   if (source) return problem.source_buffers;
-  return pool < problem.destination_buffers.size() ? problem.destination_buffers[pool] : kNone;
+  return pool < problem.destination_buffers.size() ? problem.destination_buffers[pool] : no_buffers;
 }
 
 ReshardProblem make_problem(const ProblemInput& input) { return ProblemMaker(input).make(); }

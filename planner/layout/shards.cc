@@ -137,6 +137,7 @@ class ShardMaker {
 
   void add_rank(Rank rank, std::vector<Segments> dims) {
     std::vector<std::int64_t> extents;
+    extents.reserve(dims.size());
     for (const Segments& segments : dims) extents.push_back(total_length(segments));
     const StorageMap map = storage_map(sharding_, extents, what_of(rank));
     const std::int64_t base = offset_bits_of(rank);
