@@ -49,7 +49,7 @@ ShardListing::ShardListing(const ReshardProblem& problem, const std::vector<std:
     : problem_(problem), tensors_(tensors) {
   std::uint64_t left = limit;
   for (; listed_ < tensors.size(); ++listed_) {
-    const TensorGroup& group = group_of(tensors[listed_]);
+    const TensorGroup& group = problem.groups[group_of(problem, tensors[listed_])];
     std::uint64_t boxes = 0;
     for (const std::uint32_t layout : {group.source, group.destination}) {
       const auto [entry, added] = layouts_.try_emplace(layout);
@@ -61,17 +61,10 @@ ShardListing::ShardListing(const ReshardProblem& problem, const std::vector<std:
   }
 }
 
-const TensorGroup& ShardListing::group_of(std::uint32_t tensor) const {
-  const auto after =
-      std::upper_bound(problem_.groups.begin(), problem_.groups.end(), tensor,
-                       [](std::uint32_t t, const TensorGroup& group) { return t < group.first; });
-  return *(after - 1);
-}
-
 void ShardListing::write_shards(std::ostream& out) const {
   out << '{';
   for (std::size_t i = 0; i < listed_; ++i) {
-    const TensorGroup& group = group_of(tensors_[i]);
+    const TensorGroup& group = problem_.groups[group_of(problem_, tensors_[i])];
     out << (i > 0 ? ",\n    " : "\n    ") << json_quoted(problem_.names[tensors_[i]]) << ": "
         << json_line({{"source", side_json(boxes_of(group.source))},
                       {"destination", side_json(boxes_of(group.destination))}});
@@ -82,7 +75,7 @@ void ShardListing::write_shards(std::ostream& out) const {
 std::map<std::string, std::int64_t> ShardListing::buffers_of(Rank rank, bool source) const {
   std::map<std::string, std::int64_t> buffers;
   for (std::size_t i = 0; i < listed_; ++i) {
-    const TensorGroup& group = group_of(tensors_[i]);
+    const TensorGroup& group = problem_.groups[group_of(problem_, tensors_[i])];
     const Layout& layout = problem_.layouts[source ? group.source : group.destination];
     const auto [first, last] = std::equal_range(
         layout.storage.begin(), layout.storage.end(), RankStorage{.rank = rank},

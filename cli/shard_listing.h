@@ -36,7 +36,6 @@ class ShardListing {
 
  private:
   using BoxesOfRanks = std::map<Rank, std::vector<Box>>;
-  const TensorGroup& group_of(std::uint32_t tensor) const;
   std::map<std::string, std::int64_t> buffers_of(Rank rank, bool source) const;
   const BoxesOfRanks& boxes_of(std::uint32_t layout) const { return layouts_.at(layout); }
 

@@ -18,7 +18,6 @@ using enum RuleUnit;
 using RuleGroup::kAttention;
 using RuleGroup::kExpert;
 using RuleGroup::kMlp;
-using RuleGroup::kUnknown;
 
 // Interpreted by assemble.cc. Unknown: not in the facts we have.
 constexpr RuleTable kSglangRules = without_rules(usual_rules(), kSharedUnknown);

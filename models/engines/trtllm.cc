@@ -16,7 +16,6 @@ using enum ParameterKind;
 using enum RuleCut;
 using enum RuleUnit;
 using RuleGroup::kAttention;
-using RuleGroup::kUnknown;
 
 // Interpreted by assemble.cc. Unknown: not in the facts we have.
 constexpr ParameterKind kAlsoUnknown[] = {kQueryNormFull, kKeyNormFull};

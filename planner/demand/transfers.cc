@@ -63,14 +63,14 @@ void merge_boxes(std::vector<Box>& boxes) {
   std::sort(boxes.begin(), boxes.end());
 }
 
+}  // namespace
+
 std::size_t group_of(const ReshardProblem& problem, std::uint32_t tensor) {
   const auto after =
       std::upper_bound(problem.groups.begin(), problem.groups.end(), tensor,
                        [](std::uint32_t t, const TensorGroup& group) { return t < group.first; });
   return static_cast<std::size_t>(after - problem.groups.begin()) - 1;
 }
-
-}  // namespace
 
 std::vector<RankBox> maximal_boxes(const Layout& layout) {
   std::vector<RankBox> result;

@@ -7,6 +7,7 @@
 // totals are counted per group of equal tensors and overlaps are visited one by one, never stored.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -44,6 +45,9 @@ std::vector<RankBox> maximal_boxes(const Layout& layout);
 // a pattern. Listed in the job's own order. InputError if there is none.
 std::vector<std::uint32_t> select_tensors(const ReshardProblem& problem,
                                           const std::optional<std::string>& pattern);
+
+// The group that a tensor (in plan order) stands in, as an index of `problem.groups`.
+std::size_t group_of(const ReshardProblem& problem, std::uint32_t tensor);
 
 class OverlapLister {
  public:

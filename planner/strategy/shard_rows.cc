@@ -59,7 +59,7 @@ struct LayoutRange {
   std::uint32_t layout = 0;
   std::uint32_t first = 0;
   std::uint32_t count = 0;
-  DType dtype = DType::kBF16;
+  std::map<std::uint32_t, std::vector<RefRun>> runs{};  // of the pools that hold anything of it
 };
 
 class SideEmitter {
@@ -70,12 +70,12 @@ class SideEmitter {
   void emit() {
     list_ranges();
     for (const LayoutRange& range : ranges_)
-      for (const auto& [pool, runs] : runs_of_pools(range))
+      for (const auto& [pool, runs] : range.runs)
         for (const RefRun& run : runs)
           if (run.shared()) need_buffers(range, pool, run);
     add_shared_buffers();
     for (const LayoutRange& range : ranges_)
-      for (const auto& [pool, runs] : runs_of_pools(range))
+      for (const auto& [pool, runs] : range.runs)
         for (const RefRun& run : runs) add_rows(range, pool, run);
   }
 
@@ -100,21 +100,16 @@ class SideEmitter {
       if (!ranges_.empty() && ranges_.back().layout == layout)
         ranges_.back().count += group.count;
       else
-        ranges_.push_back({layout, group.first, group.count, group.dtype});
+        ranges_.push_back({layout, group.first, group.count});
     }
+    for (LayoutRange& range : ranges_)
+      for (const RankStorage& storage : problem_.layouts[range.layout].storage)
+        if (!range.runs.contains(storage.pool))
+          range.runs[storage.pool] = runs_of(buffers_of(storage.pool), range.first, range.count);
   }
 
   const SideBuffers& buffers_of(std::uint32_t pool) const {
     return side_buffers(problem_, side_ == Side::kSource, pool);
-  }
-
-  // The pools that hold anything of the range.
-  std::map<std::uint32_t, std::vector<RefRun>> runs_of_pools(const LayoutRange& range) const {
-    std::map<std::uint32_t, std::vector<RefRun>> pools;
-    for (const RankStorage& storage : problem_.layouts[range.layout].storage)
-      if (!pools.contains(storage.pool))
-        pools[storage.pool] = runs_of(buffers_of(storage.pool), range.first, range.count);
-    return pools;
   }
 
   void need_buffers(const LayoutRange& range, std::uint32_t pool, const RefRun& run) {
