@@ -46,6 +46,20 @@ nlohmann::json conversions_json(const Job& job) {
   return list;
 }
 
+nlohmann::json spanning_json(const Job& job) {
+  nlohmann::json groups = nlohmann::json::array();
+  for (const SpanningGroups& found : job.spanning_groups)
+    groups.push_back({{"side", found.side},
+                      {"axis", found.axis},
+                      {"size", found.size},
+                      {"groups", found.groups},
+                      {"spanning", found.spanning},
+                      {"first", found.first},
+                      {"domains", found.domains},
+                      {"avoidable", found.avoidable}});
+  return groups;
+}
+
 nlohmann::json plan_json(const Job& job, const Plan& plan, const PlanTotals& totals,
                          double plan_s) {
   const PlanHeader& header = plan.header();
@@ -79,7 +93,7 @@ nlohmann::json plan_json(const Job& job, const Plan& plan, const PlanTotals& tot
           {"needs_conversion", conversions_json(job)},
           {"max_peers_used", totals.max_peers},
           {"split_blocks", none},
-          {"spanning_groups", none},
+          {"spanning_groups", spanning_json(job)},
           {"assumptions", header.assumptions}};
 }
 
@@ -118,6 +132,14 @@ std::string plan_text(const Job& job, const Plan& plan, const PlanTotals& totals
                                    bytes(header.chunk_bytes)));
   facts.add("peers", fmt::format("at most {} a rank and direction", totals.max_peers));
   add_coverage(job, facts);
+  for (const SpanningGroups& found : job.spanning_groups)
+    if (found.avoidable)
+      facts.add(
+          "crosses domains",
+          fmt::format("{} of {} {} groups of {} {} ranks: {} lie in {} NVLink domains although "
+                      "one would hold them",
+                      found.spanning, found.groups, found.side, found.size, found.axis,
+                      found.spanning == 1 ? "its ranks" : "theirs", found.domains));
   facts.add("bound", bound_text(header));
   facts.add("digest", to_string(plan.digest()));
   facts.add("planned in", format_seconds(plan_s));

@@ -54,8 +54,4 @@ std::string Facts::text() const {
   return text;
 }
 
-std::string counted(std::size_t count, const std::string& noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 }  // namespace transload

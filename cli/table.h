@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "common/counted.h"
+
 namespace transload {
 
 enum class Align : unsigned char { kLeft, kRight };
@@ -33,8 +35,5 @@ class Facts {
  private:
   std::vector<std::pair<std::string, std::string>> facts_;
 };
-
-// "3 ranks", "1 rank".
-std::string counted(std::size_t count, const std::string& noun);
 
 }  // namespace transload

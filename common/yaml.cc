@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <yaml-cpp/eventhandler.h>
 
 #include <algorithm>
 #include <charconv>
@@ -70,6 +71,54 @@ void refuse_deep(const YAML::Node& node, const std::string& file, int depth, std
   }
 }
 
+// Sees where the content of each document begins and nothing else.
+class DocumentCounter : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark&) override { is_open_ = false; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { begin(mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { begin(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                const std::string&) override {
+    begin(mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    begin(mark);
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    begin(mark);
+  }
+  void OnMapEnd() override {}
+
+  const std::vector<YAML::Mark>& starts() const { return starts_; }
+
+ private:
+  void begin(const YAML::Mark& mark) {
+    if (!is_open_) starts_.push_back(mark);
+    is_open_ = true;
+  }
+
+  std::vector<YAML::Mark> starts_;
+  bool is_open_ = false;
+};
+
+// At a stray token (", a") yaml-cpp makes empty documents without end, and LoadAll never returns;
+// so no more than two are ever asked for.
+void refuse_second_document(const std::string& text, const std::string& file) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentCounter counter;
+  if (!parser.HandleNextDocument(counter) || !parser.HandleNextDocument(counter)) return;
+  const YAML::Mark& first = counter.starts().front();
+  const YAML::Mark& second = counter.starts().back();
+  if (first.pos == second.pos)
+    throw InputError({file, second.line + 1, ""}, "not valid YAML: nothing may begin like this");
+  throw InputError({file, second.line + 1, ""}, "a second document; one file describes one thing");
+}
+
 }  // namespace
 
 std::optional<std::string> nearest_word(std::string_view word,
@@ -102,15 +151,12 @@ YamlValue YamlValue::from_file(const std::string& path) {
 YamlValue YamlValue::from_text(const std::string& text, const std::string& name) {
   auto file = std::make_shared<const std::string>(name);
   try {
-    std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.size() > 1)
-      throw InputError({name, documents[1].Mark().line + 1, ""},
-                       "a second document; one file describes one thing");
-    if (documents.empty() || documents[0].IsNull())
-      throw InputError({name, 1, ""}, "the file is empty; expected a map");
+    refuse_second_document(text, name);
+    const YAML::Node document = YAML::Load(text);
+    if (document.IsNull()) throw InputError({name, 1, ""}, "the file is empty; expected a map");
     std::size_t budget = 20'000'000;
-    refuse_deep(documents[0], name, 0, budget);
-    return {documents[0], std::move(file), ""};
+    refuse_deep(document, name, 0, budget);
+    return {document, std::move(file), ""};
   } catch (const YAML::Exception& error) {
     throw InputError({name, error.mark.is_null() ? 0 : error.mark.line + 1, ""},
                      "not valid YAML: " + error.msg);

@@ -121,6 +121,10 @@ class Estimate {
       visit(lanes_[rank * kLanes + static_cast<std::size_t>(lane_of(plan_, op, at_source))],
             lane_occupancy_s(plan_, op, at_source), 0.0, costs_.latency_s[op] + costs_.pure_s[op]);
     }
+    for_each_path_link(plan_, op, [&](std::uint32_t link) {
+      const auto rate = static_cast<double>(link_achieved_rate(plan_, link));
+      visit(links_[link], rate > 0 ? costs_.wire_bytes[op] / rate : 0.0, delay_s(op), 0.0);
+    });
   }
 
   double stage_seconds(std::span<const OpId> ops) {

@@ -18,6 +18,7 @@ struct Overrides {
   std::optional<YamlValue> efficiency;
   std::optional<YamlValue> latency;
   std::optional<YamlValue> rate_scale;
+  std::optional<YamlValue> site;
 };
 
 // `map` may have keys that were asked for before; all others have to belong to the form.

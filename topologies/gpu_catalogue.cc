@@ -60,6 +60,11 @@ GpuModel find_gpu_model(const YamlValue& name, std::vector<SourcedConstant>& con
   const SourcedValue hbm = resolve(entry.required("hbm"));
   const SourcedValue memory = resolve(entry.required("memory"));
   const auto own_rates = entry.optional("copy_rates");
+  const auto copy_engine = entry.optional("copy_engine");
+  const auto quantise = entry.optional("quantise");
+  const auto host_link = entry.optional("host_link");
+  const auto nvlink_link = entry.optional("nvlink_link");
+  const auto host_efficiency = entry.optional("host_link_efficiency");
   entry.finish();
   const YamlValue shared_rates = catalogue.required("copy_rates");
   catalogue.finish();
@@ -78,6 +83,27 @@ GpuModel find_gpu_model(const YamlValue& name, std::vector<SourcedConstant>& con
       {prefix + ".memory", format_bytes(static_cast<double>(model.memory_bytes)), memory.source});
   constants.push_back(
       {prefix + ".copy_rates", fmt::format("{} run lengths", table.rates.size()), table.source});
+  const auto share = [&](const std::optional<YamlValue>& written, const char* key,
+                         std::int64_t unknown) {
+    if (!written) return unknown;
+    const SourcedValue value = resolve(*written);
+    const std::int64_t ppm = read_efficiency_ppm(value.value);
+    constants.push_back({prefix + "." + key, value.value.text(), value.source});
+    return ppm;
+  };
+  model.copy_engine_ppm = share(copy_engine, "copy_engine", 0);
+  model.quantise_ppm = share(quantise, "quantise", 0);
+  model.host_link_ppm = share(host_efficiency, "host_link_efficiency", kPpm);
+  const auto rate = [&](const std::optional<YamlValue>& written, const char* key) {
+    if (!written) return std::int64_t{0};
+    const SourcedValue value = resolve(*written);
+    const std::int64_t line = value.value.rate();
+    constants.push_back(
+        {prefix + "." + key, format_rate(static_cast<double>(line)), value.source});
+    return line;
+  };
+  model.nvlink_link_rate = rate(nvlink_link, "nvlink_link");
+  model.host_link_rate = rate(host_link, "host_link");
   return model;
 }
 

@@ -1,16 +1,16 @@
-// Several topologies as one cluster on one non-blocking network.
+// Several topologies as one cluster.
 #pragma once
 
 #include <vector>
 
-#include "common/yaml.h"
 #include "topologies/topology.h"
 
 namespace transload {
 
-// Nodes, GPUs, NICs, models and domains are renumbered in the order of `parts`; equal names of
-// NVLink domains in two parts stay two domains. Throws InputError at `place` where parts differ in
-// efficiency or latency: a Topology has one figure per kind of link.
-Topology join(const std::vector<Topology>& parts, const YamlValue& place);
+// Nodes, GPUs, NICs, models, switches and domains are renumbered in the order of `parts`; equal
+// names of NVLink domains in two parts stay two domains, equal names of sites are one site. Parts
+// at one site (or at none) are joined by a core that is as wide as they are; parts at different
+// sites only by links between sites.
+Topology join(const std::vector<Topology>& parts);
 
 }  // namespace transload

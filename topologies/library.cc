@@ -24,7 +24,7 @@ struct Parameter {
 };
 
 Parameter read_parameter(const std::string& name, const YamlValue& value) {
-  for (const char* reserved : {"name", "efficiency", "latency", "rate_scale"})
+  for (const char* reserved : {"name", "efficiency", "latency", "rate_scale", "site"})
     if (name == reserved) value.fail("every entry takes this key; a parameter needs another name");
   YamlMap map = value.map();
   Parameter parameter;
@@ -80,11 +80,20 @@ bool is_library_entry(const YamlValue& file) {
   return file.is_map() && file.map().has("parameters");
 }
 
+std::optional<std::string> find_library_file(const std::string& name) {
+  const std::string file = fmt::format("{}/{}.yaml", topology_library_folder(), name);
+  std::error_code ignored;
+  if (name.find('/') != std::string::npos || !fs::is_regular_file(file, ignored) ||
+      !is_library_entry(YamlValue::from_file(file)))
+    return std::nullopt;
+  return file;
+}
+
 std::string library_file(const YamlValue& name) {
   const std::string wanted = name.text();
+  // Looked up first: finding out which files are entries means reading all of them.
+  if (const auto file = find_library_file(wanted)) return *file;
   const std::vector<std::string> known = topology_library();
-  if (std::find(known.begin(), known.end(), wanted) != known.end())
-    return fmt::format("{}/{}.yaml", topology_library_folder(), wanted);
   const auto near = nearest_word(wanted, {known.begin(), known.end()});
   name.fail(fmt::format("unknown topology {}{}; the library has {}", wanted,
                         near ? fmt::format(" (did you mean {}?)", *near) : "",
@@ -102,9 +111,12 @@ Topology instantiate(const YamlValue& file, const std::string& name, const YamlV
     if (auto value = given.optional("efficiency")) overrides.efficiency.emplace(*value);
     if (auto value = given.optional("latency")) overrides.latency.emplace(*value);
     if (auto value = given.optional("rate_scale")) overrides.rate_scale.emplace(*value);
+    if (auto value = given.optional("site")) overrides.site.emplace(*value);
     for (const Parameter& parameter : parameters)
-      if (const auto value = given.optional(parameter.name))
+      if (const auto value = given.optional(parameter.name)) {
+        if (value->is_null()) value->fail("expected a value, found nothing");
         values.emplace(parameter.name, resolve(*value));
+      }
     given.finish();
   }
   for (const Parameter& parameter : parameters) {

@@ -5,6 +5,7 @@
 // the defaults) lie in the same folder and are no entries.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "common/yaml.h"
@@ -19,6 +20,9 @@ bool is_library_entry(const YamlValue& file);
 // The entry in `file`, filled in with the keys of `request`. `request` is a map that may hold
 // `name`, or a plain word where a job gives no parameters at all.
 Topology instantiate(const YamlValue& file, const std::string& name, const YamlValue& request);
+
+// Path of the library's entry of that name, or nothing.
+std::optional<std::string> find_library_file(const std::string& name);
 
 // Path of the entry that `name` stands for. Throws InputError at `name` where the library has none.
 std::string library_file(const YamlValue& name);

@@ -20,10 +20,17 @@ struct Kind {
   LinkCosts LinkCostSet::*costs;
 };
 
-constexpr std::array<Kind, 3> kKinds = {{
+// What has an efficiency of its own; the up-links of switches have that of the NICs below.
+constexpr std::array<Kind, 3> kPorts = {{
     {"nic", &LinkCostSet::nic},
     {"nvlink", &LinkCostSet::nvlink},
     {"copy", &LinkCostSet::copy},
+}};
+constexpr std::array<Kind, 4> kWithLatency = {{
+    {"nic", &LinkCostSet::nic},
+    {"nvlink", &LinkCostSet::nvlink},
+    {"copy", &LinkCostSet::copy},
+    {"switch", &LinkCostSet::switches},
 }};
 
 std::int64_t latency_of(const YamlValue& value) {
@@ -52,12 +59,12 @@ void apply_latency(const YamlValue& value, LinkCosts& costs) {
 }
 
 // The kinds that a map states; refuses other keys before any of them is read.
-template <typename Apply>
-void for_each_kind(const YamlValue& value, LinkCostSet& costs, Apply apply) {
+template <typename Kinds, typename Apply>
+void for_each_kind(const Kinds& kinds, const YamlValue& value, LinkCostSet& costs, Apply apply) {
   YamlMap map = value.map();
-  for (const Kind& kind : kKinds) map.optional(kind.name);
+  for (const Kind& kind : kinds) map.optional(kind.name);
   map.finish();
-  for (const Kind& kind : kKinds)
+  for (const Kind& kind : kinds)
     if (const auto part = map.optional(kind.name)) apply(*part, costs.*kind.costs);
 }
 
@@ -85,17 +92,17 @@ LinkCostSet default_link_costs() {
 void apply_efficiency(const YamlValue& value, LinkCostSet& costs) {
   const bool one_for_all = value.is_scalar() || (value.is_map() && value.map().has("value"));
   if (one_for_all) {
-    for (const Kind& kind : kKinds) apply_efficiency(value, costs.*kind.costs);
+    for (const Kind& kind : kPorts) apply_efficiency(value, costs.*kind.costs);
     return;
   }
-  for_each_kind(value, costs,
+  for_each_kind(kPorts, value, costs,
                 [](const YamlValue& part, LinkCosts& kind) { apply_efficiency(part, kind); });
 }
 
 void apply_latency(const YamlValue& value, LinkCostSet& costs) {
   if (value.is_scalar()) {
     const std::int64_t time = latency_of(value);
-    for (const Kind& kind : kKinds) {
+    for (const Kind& kind : kWithLatency) {
       LinkCosts& kind_costs = costs.*kind.costs;
       kind_costs.latency_ps = time;
       kind_costs.occupancy_ps = time;
@@ -103,21 +110,25 @@ void apply_latency(const YamlValue& value, LinkCostSet& costs) {
     }
     return;
   }
-  for_each_kind(value, costs,
+  for_each_kind(kWithLatency, value, costs,
                 [](const YamlValue& part, LinkCosts& kind) { apply_latency(part, kind); });
 }
 
-void add_constants(const LinkCostSet& costs, std::vector<SourcedConstant>& constants) {
-  for (const Kind& kind : kKinds) {
+void add_constants(const LinkCostSet& costs, const std::string& prefix,
+                   std::vector<SourcedConstant>& constants) {
+  for (const Kind& kind : kPorts) {
     const LinkCosts& link = costs.*kind.costs;
-    constants.push_back({fmt::format("efficiency.{}", kind.name),
+    constants.push_back({fmt::format("{}efficiency.{}", prefix, kind.name),
                          fmt::format("{}", static_cast<double>(link.efficiency_ppm) / kPpm),
                          link.efficiency_source});
-    constants.push_back({fmt::format("latency.{}.latency", kind.name),
+    constants.push_back({fmt::format("{}latency.{}.latency", prefix, kind.name),
                          format_seconds(to_seconds(link.latency_ps)), link.latency_source});
-    constants.push_back({fmt::format("latency.{}.occupancy", kind.name),
+    constants.push_back({fmt::format("{}latency.{}.occupancy", prefix, kind.name),
                          format_seconds(to_seconds(link.occupancy_ps)), link.latency_source});
   }
+  constants.push_back({prefix + "latency.switch.latency",
+                       format_seconds(to_seconds(costs.switches.latency_ps)),
+                       costs.switches.latency_source});
 }
 
 }  // namespace transload

@@ -18,6 +18,7 @@ struct LinkCostSet {
   LinkCosts nic;
   LinkCosts nvlink;
   LinkCosts copy;
+  LinkCosts switches;  // latency only: of each switch that a path passes beside its first
 };
 
 // The library's defaults.yaml.
@@ -30,10 +31,11 @@ std::int64_t read_efficiency_ppm(const YamlValue& value);
 void apply_efficiency(const YamlValue& value, LinkCostSet& costs);
 
 // `0` or one time, for every latency and every occupancy, or
-// `{nic: {latency: 15us, occupancy: 8us}, copy: {occupancy: 5us}}`.
+// `{nic: {latency: 15us, occupancy: 8us}, copy: {occupancy: 5us}, switch: {latency: 600ns}}`.
 void apply_latency(const YamlValue& value, LinkCostSet& costs);
 
-// "efficiency.nic = 0.95" and so on, for Topology::constants.
-void add_constants(const LinkCostSet& costs, std::vector<SourcedConstant>& constants);
+// "efficiency.nic = 0.95" and so on behind `prefix`, for Topology::constants.
+void add_constants(const LinkCostSet& costs, const std::string& prefix,
+                   std::vector<SourcedConstant>& constants);
 
 }  // namespace transload

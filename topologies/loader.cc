@@ -4,8 +4,11 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
+#include <string_view>
 
 #include "topologies/explicit_form.h"
+#include "topologies/fabric_form.h"
 #include "topologies/join.h"
 #include "topologies/library.h"
 #include "topologies/node_group.h"
@@ -64,18 +67,37 @@ Topology load_part(const YamlValue& value, const std::string& base_folder) {
   return topology;
 }
 
+// `{links: [...]}` in a list of topologies.
+std::optional<YamlValue> links_alone(const YamlValue& part) {
+  if (!part.is_map() || part.map().has("nodes") || part.map().has("name")) return std::nullopt;
+  YamlMap map = part.map();
+  auto links = map.optional("links");
+  if (links) map.finish();
+  return links;
+}
+
+Topology named(Topology topology, const YamlValue& place) {
+  name_parts(topology);
+  std::set<std::string_view> names;
+  for (const Node& node : topology.nodes)
+    if (!names.insert(node.name).second)
+      place.fail(fmt::format("two nodes are called {}", node.name));
+  return topology;
+}
+
 }  // namespace
 
 Topology load_topology(const YamlValue& value, const std::string& base_folder) {
-  if (!value.is_list()) {
-    Topology topology = load_part(value, base_folder);
-    name_parts(topology);
-    return topology;
-  }
+  if (!value.is_list()) return named(load_part(value, base_folder), value);
   std::vector<Topology> parts;
+  std::vector<YamlValue> links;
   std::size_t gpus = 0;
   std::size_t nics = 0;
   for (const YamlValue& part : value.list()) {
+    if (const auto alone = links_alone(part)) {
+      links.push_back(*alone);
+      continue;
+    }
     parts.push_back(load_part(part, base_folder));
     gpus += parts.back().gpus.size();
     nics += parts.back().nics.size();
@@ -83,10 +105,10 @@ Topology load_topology(const YamlValue& value, const std::string& base_folder) {
     if (gpus > std::size_t{kMaxGpus} || nics > std::size_t{kMaxNics})
       part.fail(fmt::format("more than {} GPUs or {} NICs in all", kMaxGpus, kMaxNics));
   }
-  if (parts.empty()) value.fail("expected at least one topology, found an empty list");
-  Topology topology = join(parts, value);
-  name_parts(topology);
-  return topology;
+  if (parts.empty()) value.fail("expected at least one topology, found none");
+  Topology topology = join(parts);
+  for (const YamlValue& list : links) read_wan_links(list, 1, topology);
+  return named(std::move(topology), value);
 }
 
 }  // namespace transload

@@ -26,4 +26,13 @@ SourcedValue resolve(const YamlValue& written, const Parameters& parameters) {
   return {map.required("value"), source ? source->text() : kStatedByUser};
 }
 
+std::optional<SourcedValue> resolve_optional(const std::optional<YamlValue>& written,
+                                             const Parameters& parameters) {
+  if (!written) return std::nullopt;
+  SourcedValue value = resolve(*written, parameters);
+  // A null that stands there itself is a mistake, and its reader says which.
+  if (value.value.is_null() && written->is_scalar()) return std::nullopt;
+  return value;
+}
+
 }  // namespace transload

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "common/yaml.h"
@@ -21,6 +22,11 @@ struct SourcedValue {
 
 // Parameters of the library entry that is being read; empty for explicit topologies.
 using Parameters = std::map<std::string, SourcedValue>;
+
+// The value behind `written`, or nothing where it is absent or stands for a parameter of an entry
+// whose default is null: a key that the entry leaves open. Errors as `resolve`.
+std::optional<SourcedValue> resolve_optional(const std::optional<YamlValue>& written,
+                                             const Parameters& parameters);
 
 // The value behind `$name` and `{value, source}`. Throws InputError for a parameter that does not
 // exist.

@@ -43,12 +43,13 @@ Capacities capacities(const ReshardProblem& problem, const Topology& topology, b
     const auto domain = static_cast<std::size_t>(gpu.domain);
     for (std::int32_t nic : gpu.nics) {
       const std::int64_t nic_rate =
-          rate(topology.nics[static_cast<std::size_t>(nic)].rate, topology.nic);
+          rate(topology.nics[static_cast<std::size_t>(nic)].rate,
+               nic_costs(topology, topology.nics[static_cast<std::size_t>(nic)]));
       result.nic[r] += nic_rate;
       if (!counted[static_cast<std::size_t>(nic)]) result.domain_nic[domain] += nic_rate;
       counted[static_cast<std::size_t>(nic)] = true;
     }
-    result.nvlink[r] = rate(gpu.nvlink_rate, topology.nvlink);
+    result.nvlink[r] = rate(gpu.nvlink_rate, nvlink_costs(topology, gpu));
     result.domain_nvlink[domain] += result.nvlink[r];
     ++result.domain_ranks[domain];
   }

@@ -34,6 +34,7 @@ Job read_job(const YamlValue& root, const std::string& text, const std::string& 
     job.model_parameters = part.parameters;
     job.unplaced = std::move(part.unplaced);
     job.needs_conversion = std::move(part.needs_conversion);
+    job.spanning_groups = std::move(part.spanning_groups);
   }
   if (const auto strategy = map.optional("strategy")) job.strategy = parse_strategy(*strategy);
   if (const auto options = map.optional("options")) job.options = parse_options(*options);

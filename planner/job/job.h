@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/yaml.h"
+#include "planner/job/spanning_groups.h"
 #include "planner/layout/problem.h"
 #include "planner/schedule/plan.h"
 #include "topologies/topology.h"
@@ -52,6 +53,7 @@ struct Job {
   // and tensors that arrive in load layout.
   std::vector<std::string> unplaced;
   std::vector<NeedsConversion> needs_conversion;
+  std::vector<SpanningGroups> spanning_groups;
 };
 
 // Throws InputError with file, line and field, or tensor and rank.

@@ -24,11 +24,9 @@ class NodeAllocator {
         gpus.integer_in(1, static_cast<std::int64_t>(topology_.gpus.size())));
     std::vector<std::int32_t> nodes;
     if (const auto list = side.optional("nodes")) {
-      if (list->is_map())
-        list->fail(
-            "the topologies of this version do not say which nodes form a block; expected node "
-            "numbers");
-      nodes = list->index_list(static_cast<std::int64_t>(topology_.nodes.size()) - 1);
+      nodes = list->is_map()
+                  ? free_blocks(*list)
+                  : list->index_list(static_cast<std::int64_t>(topology_.nodes.size()) - 1);
     } else {
       for (std::size_t node = 0; node < taken_.size(); ++node)
         if (!taken_[node]) nodes.push_back(static_cast<std::int32_t>(node));
@@ -47,9 +45,58 @@ class NodeAllocator {
     return ranks;
   }
 
+  // Tensor- and expert-parallel groups of a side, read after its engine has accepted them.
+  void note_groups(const YamlValue& side, std::span<const Rank> ranks) {
+    YamlMap keys = side.map();
+    const auto parallel = keys.optional("parallel");
+    if (!parallel) return;
+    YamlMap sizes = parallel->map();
+    const auto size = [&](const char* key) {
+      const auto value = sizes.optional(key);
+      return value ? value->integer() : std::int64_t{1};
+    };
+    const bool megatron = keys.required("engine").text() == "megatron";
+    const std::int64_t expert_parts = megatron ? size("etp") : 1;
+    for (const auto& [axis, ways] :
+         {std::pair("tp", size("tp")), std::pair("ep", size("ep") * expert_parts)})
+      for (SpanningGroups& found : spanning_groups(side.field(), axis, ways, ranks, topology_))
+        spanning_.push_back(std::move(found));
+  }
+  std::vector<SpanningGroups> take_spanning() { return std::move(spanning_); }
+
  private:
+  // The nodes of the first blocks (racks, scalable units) of which no node is taken.
+  std::vector<std::int32_t> free_blocks(const YamlValue& value) const {
+    YamlMap map = value.map();
+    const YamlValue blocks = map.required("blocks");
+    map.finish();
+    const std::int64_t wanted =
+        blocks.integer_in(1, static_cast<std::int64_t>(topology_.nodes.size()));
+    std::vector<std::int32_t> nodes;
+    std::int64_t found = 0;
+    for (std::size_t begin = 0; begin < topology_.nodes.size() && found < wanted;) {
+      std::size_t end = begin;
+      bool free = true;
+      for (; end < topology_.nodes.size() &&
+             topology_.nodes[end].block == topology_.nodes[begin].block;
+           ++end)
+        free &= !taken_[end];
+      if (free) {
+        ++found;
+        for (std::size_t node = begin; node < end; ++node)
+          nodes.push_back(static_cast<std::int32_t>(node));
+      }
+      begin = end;
+    }
+    if (found < wanted)
+      blocks.fail(fmt::format("the topology has {} blocks without a taken node, {} are wanted",
+                              found, wanted));
+    return nodes;
+  }
+
   const Topology& topology_;
   std::vector<bool> taken_;
+  std::vector<SpanningGroups> spanning_;
 };
 
 // A destination stores what the source stores; everything else is a conversion.
@@ -74,7 +121,10 @@ JobSide parse_side(const YamlValue& value, const Model& model,
       if (commit->word_of({"in-place", "shadow"}) == "shadow")
         commit->fail("shadow commits are planned in a later version; expected in-place");
   }
-  return {value.field(), parse_engine_side(side, {model, tensors, ranks, base_folder}, is_source)};
+  JobSide parsed{value.field(),
+                 parse_engine_side(side, {model, tensors, ranks, base_folder}, is_source)};
+  nodes.note_groups(value, ranks);
+  return parsed;
 }
 
 std::vector<JobSide> parse_pools(const YamlValue& value, const Model& model,
@@ -201,6 +251,7 @@ ModelJobPart parse_model_job(YamlMap& job, const Topology& topology,
   for (const std::uint32_t index : coverage.moved) part.parameters += elements_of(tensors[index]);
   part.unplaced = std::move(coverage.unplaced);
   part.needs_conversion = std::move(coverage.needs_conversion);
+  part.spanning_groups = nodes.take_spanning();
   part.input = problem_input(tensors, coverage, source, pools);
   return part;
 }

@@ -24,6 +24,7 @@ struct ModelJobPart {
   std::int64_t parameters = 0;  // elements of the tensors that are moved
   std::vector<std::string> unplaced;
   std::vector<NeedsConversion> needs_conversion;
+  std::vector<SpanningGroups> spanning_groups;
 };
 ModelJobPart parse_model_job(YamlMap& job, const Topology& topology,
                              const std::string& base_folder);

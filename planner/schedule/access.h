@@ -59,6 +59,14 @@ struct PortLists {
 };
 PortLists port_lists(const Plan& plan);
 
+// Links of an operation that are behind no port, sender's side first (`plan.path_link`).
+template <class Visit>
+void for_each_path_link(const Plan& plan, OpId op, Visit&& visit) {
+  for (const std::uint32_t path : {plan.op_out_path[op], plan.op_in_path[op]})
+    for (std::uint64_t i = plan.path_link_first[path]; i < plan.path_link_first[path + 1]; ++i)
+      visit(plan.path_link[i]);
+}
+
 // CSR of successors: plain (after) and stream edges reversed.
 struct Successors {
   std::vector<std::uint64_t> first;  // N + 1

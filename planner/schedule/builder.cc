@@ -18,6 +18,8 @@ PlanBuilder::PlanBuilder() {
   tables_.names.push_back('\0');
   tables_.bundle_slice_first.push_back(0);
   tables_.copy_rate_first.push_back(0);
+  tables_.path_link_first.push_back(0);
+  add_path({}, 0);
 }
 
 std::uint64_t PlanBuilder::add_name(std::string_view name) {
@@ -75,6 +77,13 @@ std::int32_t PlanBuilder::add_port(PortKind kind, std::int32_t rank, std::uint32
   tables_.port_occupancy_ps.push_back(occupancy_ps);
   tables_.port_name.push_back(add_name(name));
   return static_cast<std::int32_t>(tables_.port_kind.size()) - 1;
+}
+
+std::uint32_t PlanBuilder::add_path(std::span<const std::uint32_t> links, std::int64_t latency_ps) {
+  tables_.path_link.insert(tables_.path_link.end(), links.begin(), links.end());
+  tables_.path_link_first.push_back(tables_.path_link.size());
+  tables_.path_latency_ps.push_back(latency_ps);
+  return static_cast<std::uint32_t>(tables_.path_latency_ps.size()) - 1;
 }
 
 void PlanBuilder::set_port_window(std::int32_t port, std::uint32_t window) {
@@ -173,6 +182,7 @@ void PlanBuilder::set_staging(std::int32_t rank, SlotClass slot_class, std::uint
 
 OpId PlanBuilder::add_op(const OpSpec& op) {
   ops_.push_back(op);
+  if (path_finder_ && op.kind == OpKind::kTransfer) path_finder_(ops_.back());
   return static_cast<OpId>(ops_.size()) - 1;
 }
 
@@ -194,10 +204,11 @@ std::vector<OpId> PlanBuilder::number_operations() {
   const std::size_t n = ops_.size();
   const auto reserve = [n](auto&... columns) { (columns.reserve(n), ...); };
   reserve(tables_.op_key, tables_.op_kind, tables_.op_role, tables_.op_source,
-          tables_.op_destination, tables_.op_out_port, tables_.op_in_port, tables_.op_bundle,
-          tables_.op_begin, tables_.op_bytes, tables_.op_source_slot, tables_.op_destination_slot,
-          tables_.op_group, tables_.op_collective, tables_.op_chunk, tables_.op_hop,
-          tables_.op_run_bytes, tables_.op_cost_ps);
+          tables_.op_destination, tables_.op_out_port, tables_.op_in_port, tables_.op_out_path,
+          tables_.op_in_path, tables_.op_bundle, tables_.op_begin, tables_.op_bytes,
+          tables_.op_source_slot, tables_.op_destination_slot, tables_.op_group,
+          tables_.op_collective, tables_.op_chunk, tables_.op_hop, tables_.op_run_bytes,
+          tables_.op_cost_ps);
   for (std::size_t i = 0; i < n; ++i) {
     const OpSpec& op = ops_[order[i]];
     TRANSLOAD_CHECK(i == 0 || tables_.op_key.back() < op.key, "order keys are unique");
@@ -209,6 +220,8 @@ std::vector<OpId> PlanBuilder::number_operations() {
     tables_.op_destination.push_back(op.destination);
     tables_.op_out_port.push_back(op.out_port);
     tables_.op_in_port.push_back(op.in_port);
+    tables_.op_out_path.push_back(op.out_path);
+    tables_.op_in_path.push_back(op.in_path);
     tables_.op_bundle.push_back(op.bundle);
     tables_.op_begin.push_back(op.begin);
     tables_.op_bytes.push_back(op.bytes);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -63,6 +64,8 @@ struct OpSpec {
   std::int32_t destination = 0;
   std::int32_t out_port = kNone;
   std::int32_t in_port = kNone;
+  std::uint32_t out_path = 0;
+  std::uint32_t in_path = 0;
   std::int32_t bundle = kNone;
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
@@ -90,6 +93,13 @@ class PlanBuilder {
                          std::string_view name);
   std::int32_t add_port(PortKind kind, std::int32_t rank, std::uint32_t link, std::uint32_t window,
                         std::int64_t latency_ps, std::int64_t occupancy_ps, std::string_view name);
+  // A path of links without ports, in the order in which bytes pass; path 0, the empty one, is
+  // always there.
+  std::uint32_t add_path(std::span<const std::uint32_t> links, std::int64_t latency_ps);
+  // Called for every transfer that is added: sets its paths. For those who know the fabric, so that
+  // those who make operations need not.
+  using PathFinder = std::function<void(OpSpec& transfer)>;
+  void set_path_finder(PathFinder finder) { path_finder_ = std::move(finder); }
   void set_port_window(std::int32_t port, std::uint32_t window);
   // `source`: the tensor whose data this is under another name (shape and dtype are equal); a name
   // of a name becomes a name of its tensor. Slices and destination shards of the new name are
@@ -157,6 +167,7 @@ class PlanBuilder {
   };
 
   PlanTables tables_;
+  PathFinder path_finder_;
   std::vector<OpSpec> ops_;
   std::vector<std::pair<OpId, OpId>> after_;   // (op, predecessor)
   std::vector<std::pair<OpId, OpId>> stream_;  // (op, upstream)

@@ -29,8 +29,9 @@ constexpr std::array<std::string_view, 11> kRoleNames = {
     "relay", "collective", "export", "load",   "fence"};
 constexpr std::array<std::string_view, 7> kPortNames = {
     "nic-out", "nic-in", "nvlink-out", "nvlink-in", "pack", "unpack", "host"};
-constexpr std::array<std::string_view, 6> kLinkNames = {"nic-out",   "nic-in", "nvlink-out",
-                                                        "nvlink-in", "hbm",    "host"};
+constexpr std::array<std::string_view, 10> kLinkNames = {
+    "nic-out", "nic-in", "nvlink-out", "nvlink-in", "hbm",
+    "host",    "uplink", "downlink",   "wan",       "pcie"};
 constexpr std::array<std::string_view, 3> kDisciplineNames = {"windows", "groups", "unbounded"};
 constexpr std::array<std::string_view, kLanes> kLaneNames = {
     "pack", "net-out", "net-in", "nvlink-out", "nvlink-in", "unpack", "host"};

@@ -49,7 +49,18 @@ enum class PortKind : std::uint8_t {
   kUnpack,
   kHost
 };
-enum class LinkKind : std::uint8_t { kNicOut, kNicIn, kNvlinkOut, kNvlinkIn, kHbm, kHost };
+enum class LinkKind : std::uint8_t {
+  kNicOut,
+  kNicIn,
+  kNvlinkOut,
+  kNvlinkIn,
+  kHbm,
+  kHost,
+  kUplink,    // of a switch of the fabric, towards the core
+  kDownlink,  // the same cables, away from it
+  kWan,       // between two sites, one direction
+  kPcie,      // of a PCIe switch that GPU and NIC do not share, one direction
+};
 enum class SlotClass : std::uint8_t { kSend, kLand, kRelay, kBucket };
 inline constexpr int kSlotClasses = 4;
 enum class Side : std::uint8_t { kSource, kDestination };
@@ -162,6 +173,11 @@ struct PlanColumns {
   Column<std::int64_t> port_latency_ps;
   Column<std::int64_t> port_occupancy_ps;
   Column<std::uint64_t> port_name;
+  // Paths: links without ports that a transfer loads besides the links of its two ports (up-links
+  // of narrow switches, links between sites), and the latency of the way. Path 0 is empty.
+  Column<std::uint64_t> path_link_first;  // P + 1, into path_link
+  Column<std::uint32_t> path_link;
+  Column<std::int64_t> path_latency_ps;
   // Strided copies: efficiency by run length, per GPU model (CSR by rank_gpu_model).
   Column<std::uint32_t> copy_rate_first;
   Column<std::uint64_t> copy_run_bytes;
@@ -175,9 +191,11 @@ struct PlanColumns {
   Column<std::int32_t> op_destination;
   Column<std::int32_t>
       op_out_port;  // transfers: sender's port; copies and host work: their one port
-  Column<std::int32_t> op_in_port;  // transfers: receiver's port; else kNone
-  Column<std::int32_t> op_bundle;   // kNone for fences and host work
-  Column<std::uint64_t> op_begin;   // byte range of the bundle's packed order
+  Column<std::int32_t> op_in_port;    // transfers: receiver's port; else kNone
+  Column<std::uint32_t> op_out_path;  // path from the sender's port to where the way turns
+  Column<std::uint32_t> op_in_path;   // path from there to the receiver's port
+  Column<std::int32_t> op_bundle;     // kNone for fences and host work
+  Column<std::uint64_t> op_begin;     // byte range of the bundle's packed order
   Column<std::uint64_t> op_bytes;
   Column<std::int32_t> op_source_slot;  // rank-local slot; kNone: read from the source's shards
   Column<std::int32_t> op_destination_slot;  // kNone: written to the destination's shards
@@ -297,6 +315,9 @@ void PlanColumns<Column>::visit_columns(Self& self, Visitor&& visit) {
   visit("port_latency_ps", self.port_latency_ps);
   visit("port_occupancy_ps", self.port_occupancy_ps);
   visit("port_name", self.port_name);
+  visit("path_link_first", self.path_link_first);
+  visit("path_link", self.path_link);
+  visit("path_latency_ps", self.path_latency_ps);
   visit("copy_rate_first", self.copy_rate_first);
   visit("copy_run_bytes", self.copy_run_bytes);
   visit("copy_efficiency_ppm", self.copy_efficiency_ppm);
@@ -307,6 +328,8 @@ void PlanColumns<Column>::visit_columns(Self& self, Visitor&& visit) {
   visit("op_destination", self.op_destination);
   visit("op_out_port", self.op_out_port);
   visit("op_in_port", self.op_in_port);
+  visit("op_out_path", self.op_out_path);
+  visit("op_in_path", self.op_in_path);
   visit("op_bundle", self.op_bundle);
   visit("op_begin", self.op_begin);
   visit("op_bytes", self.op_bytes);

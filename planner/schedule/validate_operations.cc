@@ -54,7 +54,7 @@ class OperationValidator {
         "links", links,
         {plan_.link_rate.size(), plan_.link_efficiency_ppm.size(), plan_.link_name.size()});
     for (std::size_t i = 0; i < links; ++i) {
-      if (plan_.link_kind[i] > static_cast<std::uint8_t>(LinkKind::kHost))
+      if (plan_.link_kind[i] > static_cast<std::uint8_t>(LinkKind::kPcie))
         rules_.fail("link_kind", i, "a known kind");
       if (plan_.link_rate[i] < 0) rules_.fail("link_rate", i, "a rate of at least 0");
       if (plan_.link_efficiency_ppm[i] <= 0 || plan_.link_efficiency_ppm[i] > 1'000'000)
@@ -75,18 +75,30 @@ class OperationValidator {
         rules_.fail("port_latency_ps", i, "no negative times");
       rules_.name_offset("port_name", i, plan_.port_name[i]);
     }
+    validate_paths(links);
+  }
+
+  void validate_paths(std::size_t links) const {
+    const std::size_t n = plan_.path_latency_ps.size();
+    rules_.csr("path_link_first", plan_.path_link_first, n, plan_.path_link.size());
+    if (n == 0 || plan_.path_link_first[1] != 0 || plan_.path_latency_ps[0] != 0)
+      rules_.fail("path_link_first", 0, "an empty first path");
+    for (std::size_t i = 0; i < plan_.path_link.size(); ++i)
+      if (plan_.path_link[i] >= links) rules_.fail("path_link", i, "a link that exists");
+    for (std::size_t i = 0; i < n; ++i)
+      if (plan_.path_latency_ps[i] < 0) rules_.fail("path_latency_ps", i, "no negative time");
   }
 
   void validate_op_table() const {
     const std::size_t n = plan_.operations();
-    rules_.same_length(
-        "operations", n,
-        {plan_.op_kind.size(), plan_.op_role.size(), plan_.op_source.size(),
-         plan_.op_destination.size(), plan_.op_out_port.size(), plan_.op_in_port.size(),
-         plan_.op_bundle.size(), plan_.op_begin.size(), plan_.op_bytes.size(),
-         plan_.op_source_slot.size(), plan_.op_destination_slot.size(), plan_.op_group.size(),
-         plan_.op_collective.size(), plan_.op_chunk.size(), plan_.op_hop.size(),
-         plan_.op_run_bytes.size(), plan_.op_cost_ps.size()});
+    rules_.same_length("operations", n,
+                       {plan_.op_kind.size(), plan_.op_role.size(), plan_.op_source.size(),
+                        plan_.op_destination.size(), plan_.op_out_port.size(),
+                        plan_.op_in_port.size(), plan_.op_out_path.size(), plan_.op_in_path.size(),
+                        plan_.op_bundle.size(), plan_.op_begin.size(), plan_.op_bytes.size(),
+                        plan_.op_source_slot.size(), plan_.op_destination_slot.size(),
+                        plan_.op_group.size(), plan_.op_collective.size(), plan_.op_chunk.size(),
+                        plan_.op_hop.size(), plan_.op_run_bytes.size(), plan_.op_cost_ps.size()});
     rules_.csr("op_after_first", plan_.op_after_first, n, plan_.op_after.size());
     rules_.csr("op_stream_first", plan_.op_stream_first, n, plan_.op_stream.size());
     for (std::size_t i = 0; i < n; ++i) validate_operation(i);
@@ -105,7 +117,12 @@ class OperationValidator {
     rules_.rank_index("op_destination", i, plan_.op_destination[i]);
     port_index("op_out_port", i, plan_.op_out_port[i]);
     port_index("op_in_port", i, plan_.op_in_port[i]);
+    const std::size_t paths = plan_.path_latency_ps.size();
+    if (plan_.op_out_path[i] >= paths || plan_.op_in_path[i] >= paths)
+      rules_.fail("op_out_path", i, "paths that exist");
     const auto kind = static_cast<OpKind>(plan_.op_kind[i]);
+    if (kind != OpKind::kTransfer && (plan_.op_out_path[i] != 0 || plan_.op_in_path[i] != 0))
+      rules_.fail("op_out_path", i, "the empty path for an operation of one rank");
     const bool transfer = kind == OpKind::kTransfer;
     if (transfer && (plan_.op_out_port[i] < 0 || plan_.op_in_port[i] < 0 ||
                      plan_.op_source[i] == plan_.op_destination[i]))

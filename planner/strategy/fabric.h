@@ -24,14 +24,17 @@ struct Fabric {
   std::vector<std::int32_t> domain;     // by rank
   std::vector<std::int32_t> node;       // by rank
   std::vector<std::int64_t> port_rate;  // by port: achieved bytes/s
+  // By port: NICs of one number reach each other; kNone for other ports.
+  std::vector<std::int32_t> port_network;
   std::vector<std::uint32_t>
       port_units;  // by port: its rate in units of the slowest port of its kind
   std::int64_t network_overhead_ps = 0;  // latency + occupancy of one network transfer
   std::int64_t slowest_nic = 0;          // achieved bytes/s of the slowest NIC of the job
 };
 
-// Adds every GPU of the topology as a rank, and links and ports for the job's ranks. Windows are
-// set later, by set_windows.
+// Adds every GPU of the topology as a rank, and links and ports for the job's ranks. Transfers that
+// are added to the builder later find their way through the fabric by themselves, so the topology
+// has to outlive the builder. Windows are set later, by set_windows.
 Fabric add_fabric(PlanBuilder& builder, const Topology& topology, const ReshardProblem& problem);
 
 // Gives every port a window of `window` operations per unit.

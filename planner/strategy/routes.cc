@@ -21,6 +21,33 @@ std::int32_t PortLoads::least(const std::vector<std::int32_t>& ports) const {
                            [&](std::int32_t a, std::int32_t b) { return of(a) < of(b); });
 }
 
+namespace {
+
+// The least loaded NICs of two ranks that reach each other: the sender's decides first.
+PortPair least_joined(const Fabric& fabric, const PortLoads& loads, const RankPorts& from,
+                      const RankPorts& to, Rank source, Rank landing) {
+  const auto network = [&](std::int32_t port) {
+    return fabric.port_network[static_cast<std::size_t>(port)];
+  };
+  PortPair best;
+  for (std::int32_t out : from.nic_out) {
+    if (best.out != kNone && loads.of(out) >= loads.of(best.out)) continue;
+    std::int32_t in = kNone;
+    for (std::int32_t candidate : to.nic_in)
+      if (network(candidate) == network(out) && (in == kNone || loads.of(candidate) < loads.of(in)))
+        in = candidate;
+    if (in != kNone) best = {out, in};
+  }
+  if (best.out == kNone)
+    throw InputError(fmt::format(
+        "ranks {} and {}: no NIC of the one reaches a NIC of the other; their rails, planes or "
+        "sites are not joined by any switch or link",
+        source, landing));
+  return best;
+}
+
+}  // namespace
+
 PortPair choose_ports(const Fabric& fabric, const PortLoads& loads, Rank source, Rank landing) {
   const RankPorts& from = fabric.ranks[static_cast<std::size_t>(source)];
   const RankPorts& to = fabric.ranks[static_cast<std::size_t>(landing)];
@@ -31,7 +58,7 @@ PortPair choose_ports(const Fabric& fabric, const PortLoads& loads, Rank source,
   if (from.nic_out.empty() || to.nic_in.empty())
     throw InputError(
         fmt::format("ranks {} and {}: no link of the topology joins them", source, landing));
-  return {loads.least(from.nic_out), loads.least(to.nic_in)};
+  return least_joined(fabric, loads, from, to, source, landing);
 }
 
 Rank least_loaded_holder(const Fabric& fabric, const PortLoads& loads,

@@ -135,6 +135,11 @@ double ideal_seconds(const Plan& plan) {
       link_s[link] +=
           factor * static_cast<double>(totals.port_bytes[port]) / static_cast<double>(rate);
   }
+  for (OpId op = 0; op < plan.operations(); ++op)
+    for_each_path_link(plan, op, [&](std::uint32_t link) {
+      if (const std::int64_t rate = link_achieved_rate(plan, link); rate > 0)
+        link_s[link] += static_cast<double>(plan.op_bytes[op]) / static_cast<double>(rate);
+    });
   return link_s.empty() ? 0 : *std::max_element(link_s.begin(), link_s.end());
 }
 

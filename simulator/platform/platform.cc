@@ -56,22 +56,48 @@ s4u::Link* make_link(s4u::NetZone* zone, const std::string& name, double rate) {
 #endif
 }
 
-s4u::Host* add_link_host(const Plan& plan, std::uint32_t link, LinkDuty duty, double units_per_byte,
-                         s4u::NetZone* zone) {
-  const std::string name = fmt::format("link{}", link);
-  const auto rate = static_cast<double>(link_achieved_rate(plan, link)) * units_per_byte;
-  s4u::Host* const host = make_host(zone, name);
-  s4u::Link* const wire = make_link(zone, name + ".wire", rate > 0 ? rate : kFreeRate);
-  const std::vector<s4u::LinkInRoute> route = {s4u::LinkInRoute(wire)};
-  auto* const point = host->get_netpoint();
-  if (duty == LinkDuty::kSends) {
-    zone->add_route(point, nullptr, nullptr, nullptr, route, false);
-    zone->add_route(point, point, nullptr, nullptr, route, true);
-  } else {
-    zone->add_route(nullptr, point, nullptr, nullptr, route, false);
+// Links and hosts of one plan while they are made.
+class PlatformMaker {
+ public:
+  PlatformMaker(const Plan& plan, double units_per_byte, s4u::NetZone* zone)
+      : plan_(plan),
+        units_per_byte_(units_per_byte),
+        zone_(zone),
+        wires_(plan.link_kind.size(), nullptr) {}
+
+  // A host whose way out (or in) is the link, followed (or led) by the links of the path.
+  s4u::Host* add_host(std::uint32_t link, std::uint32_t path, LinkDuty duty) {
+    s4u::Host* const host = make_host(zone_, fmt::format("host{}", hosts_++));
+    std::vector<s4u::LinkInRoute> route;
+    for (std::uint64_t i = plan_.path_link_first[path]; i < plan_.path_link_first[path + 1]; ++i)
+      route.emplace_back(wire(plan_.path_link[i]));
+    const bool sends = duty == LinkDuty::kSends;
+    route.insert(sends ? route.begin() : route.end(), s4u::LinkInRoute(wire(link)));
+    auto* const point = host->get_netpoint();
+    if (sends) {
+      zone_->add_route(point, nullptr, nullptr, nullptr, route, false);
+      zone_->add_route(point, point, nullptr, nullptr, route, true);
+    } else {
+      zone_->add_route(nullptr, point, nullptr, nullptr, route, false);
+    }
+    return host;
   }
-  return host;
-}
+
+ private:
+  s4u::Link* wire(std::uint32_t link) {
+    if (wires_[link] == nullptr) {
+      const auto rate = static_cast<double>(link_achieved_rate(plan_, link)) * units_per_byte_;
+      wires_[link] = make_link(zone_, fmt::format("link{}", link), rate > 0 ? rate : kFreeRate);
+    }
+    return wires_[link];
+  }
+
+  const Plan& plan_;
+  double units_per_byte_;
+  s4u::NetZone* zone_;
+  std::vector<s4u::Link*> wires_;
+  std::size_t hosts_ = 0;
+};
 
 }  // namespace
 
@@ -99,14 +125,25 @@ std::vector<LinkDuty> link_duties(const Plan& plan) {
 Platform::Platform(const Plan& plan, double units_per_byte, double precision_s)
     : engine_(make_engine(precision_s)), host_of_port_(plan.ports(), nullptr) {
   s4u::NetZone* const zone = make_zone(engine_);
+  PlatformMaker maker(plan, units_per_byte, zone);
   const std::vector<LinkDuty> duties = link_duties(plan);
   std::vector<s4u::Host*> host_of_link(duties.size(), nullptr);
   for (std::uint32_t link = 0; link < duties.size(); ++link)
     if (duties[link] != LinkDuty::kUnused)
-      host_of_link[link] = add_link_host(plan, link, duties[link], units_per_byte, zone);
-  zone->seal();
+      host_of_link[link] = maker.add_host(link, 0, duties[link]);
   for (std::size_t port = 0; port < plan.ports(); ++port)
     host_of_port_[port] = host_of_link[plan.port_link[port]];
+  const auto add_path = [&](std::int32_t port, std::uint32_t path, LinkDuty duty) {
+    if (port < 0 || path == 0) return;
+    s4u::Host*& host = host_of_path_[{port, path}];
+    if (host == nullptr)
+      host = maker.add_host(plan.port_link[static_cast<std::size_t>(port)], path, duty);
+  };
+  for (OpId op = 0; op < plan.operations(); ++op) {
+    add_path(plan.op_out_port[op], plan.op_out_path[op], LinkDuty::kSends);
+    add_path(plan.op_in_port[op], plan.op_in_path[op], LinkDuty::kReceives);
+  }
+  zone->seal();
 }
 
 }  // namespace transload

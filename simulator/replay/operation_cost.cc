@@ -46,8 +46,12 @@ double copy_efficiency(const Plan& plan, std::int32_t gpu_model, std::uint32_t r
 double operation_rate(const Plan& plan, OpId op) {
   const double out = link_rate(plan, plan.op_out_port[op]);
   const double in = link_rate(plan, plan.op_in_port[op]);
-  if (out > 0 && in > 0) return std::min(out, in);
-  return std::max(out, in);
+  double rate = out > 0 && in > 0 ? std::min(out, in) : std::max(out, in);
+  for_each_path_link(plan, op, [&](std::uint32_t link) {
+    const auto on_the_way = static_cast<double>(link_achieved_rate(plan, link));
+    if (on_the_way > 0) rate = rate > 0 ? std::min(rate, on_the_way) : on_the_way;
+  });
+  return rate;
 }
 
 double lane_occupancy_s(const Plan& plan, OpId op, bool at_source) {
@@ -70,7 +74,9 @@ OperationCosts operation_costs(const Plan& plan) {
     const OpKind kind = op_kind(plan, op);
     if (kind == OpKind::kFence) continue;
     costs.latency_s[op] = std::max(port_latency_s(plan, plan.op_out_port[op]),
-                                   port_latency_s(plan, plan.op_in_port[op]));
+                                   port_latency_s(plan, plan.op_in_port[op])) +
+                          to_seconds(plan.path_latency_ps[plan.op_out_path[op]] +
+                                     plan.path_latency_ps[plan.op_in_path[op]]);
     if (kind == OpKind::kHost) {
       costs.latency_s[op] += to_seconds(plan.op_cost_ps[op]);
       continue;

@@ -21,8 +21,8 @@ struct OperationCosts {
   std::vector<double> wire_bytes;
   // wire_bytes at the achieved rate of the slowest of the operation's links: its time alone.
   std::vector<double> pure_s;
-  // Delay that overlaps with other operations: the larger latency of its ports; host work: its
-  // duration.
+  // Delay that overlaps with other operations: the larger latency of its ports and that of its
+  // paths; host work: its duration.
   std::vector<double> latency_s;
 };
 

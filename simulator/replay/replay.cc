@@ -110,16 +110,14 @@ class Replay {
       drained(op);
       return;
     }
-    const std::int32_t out = plan_.op_out_port[op];
-    const std::int32_t in = plan_.op_in_port[op];
     const double units = std::min(costs_.wire_bytes[op] * units_per_byte_, kMostUnits);
     s4u::CommPtr comm = s4u::Comm::sendto_init();
     comm->set_payload_size(
         std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(units))));
     comm->set_data(&record_.start_s[op]);  // its place tells the operation
-    comm->set_source(platform_.host_of_port(out));
+    comm->set_source(platform_.sender(plan_, op));
     in_flight_[op] = comm;
-    comm->set_destination(platform_.host_of_port(in >= 0 ? in : out));  // starts it
+    comm->set_destination(platform_.receiver(plan_, op));  // starts it
   }
 
   // Has the clock stop for the next departure. A patient departure leaves with the next event that

@@ -33,6 +33,12 @@ std::vector<Load> link_loads(const Plan& plan, const OperationCosts& costs) {
       const auto rate = static_cast<double>(link_achieved_rate(plan, link));
       if (rate > 0) load.busy_s += costs.wire_bytes[op] / rate;
     }
+    for_each_path_link(plan, op, [&](std::uint32_t link) {
+      loads[link].used = true;
+      loads[link].bytes += static_cast<double>(plan.op_bytes[op]);
+      const auto rate = static_cast<double>(link_achieved_rate(plan, link));
+      if (rate > 0) loads[link].busy_s += costs.wire_bytes[op] / rate;
+    });
   }
   return loads;
 }
@@ -88,9 +94,12 @@ std::string bottleneck(const Plan& plan, const OperationCosts& costs, double ref
   const double percent = 100 * std::max(link_s, lane_s) / refit_s;
   if (link_s >= lane_s) {
     const auto index = static_cast<std::size_t>(link - links.begin());
-    return fmt::format("{} of rank {}: busy {:.0f} %",
-                       name_of(static_cast<LinkKind>(plan.link_kind[index])),
-                       rank_of_link(plan, index), percent);
+    const std::int32_t rank = rank_of_link(plan, index);
+    const std::string_view kind = name_of(static_cast<LinkKind>(plan.link_kind[index]));
+    if (rank == kNone)
+      return fmt::format("{} {}: busy {:.0f} %", kind, plan_name(plan, plan.link_name[index]),
+                         percent);
+    return fmt::format("{} of rank {}: busy {:.0f} %", kind, rank, percent);
   }
   const auto index = static_cast<std::size_t>(lane - lanes.begin());
   return fmt::format("launches in lane {} of rank {}: busy {:.0f} %",

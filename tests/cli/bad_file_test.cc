@@ -76,7 +76,7 @@ TEST_F(BadFiles, PlanOfAnotherVersion) {
   std::string other = read(plan_file());
   const std::uint32_t version = 99;  // follows the eight bytes of the magic
   std::memcpy(other.data() + 8, &version, sizeof version);
-  refuse_plan(other, {"version 99", "version 2"});
+  refuse_plan(other, {"version 99", "version 3"});
 }
 
 TEST_F(BadFiles, PlanWhereAJobIsNeeded) {
@@ -100,7 +100,7 @@ TEST_F(BadArguments, Commands) {
   expect_refused({"pln"}, {"unknown command pln", "did you mean plan?"});
   expect_refused({"model"}, {"model --help"});
   expect_refused({"model", "shw"}, {"unknown command shw", "did you mean show?"});
-  expect_refused({"topology", "import", "x"}, {"unknown command import"});
+  expect_refused({"topology", "imprt", "x"}, {"unknown command imprt"});
   expect_refused({"plan"}, {"JOB is required"});
   expect_refused({"plan", job(), "second"}, {"second"});
 }
@@ -157,7 +157,7 @@ TEST_F(BadArguments, Pictures) {
 TEST_F(BadArguments, Libraries) {
   expect_refused({"model", "show", "qwen3-30b"}, {"qwen3-30b", "did you mean qwen3-30b-a3b?"});
   expect_refused({"model", "params", path("none.yaml")}, {"none.yaml"});
-  expect_refused({"topology", "show", "dgx-h200"}, {"did you mean dgx-h100?"});
+  expect_refused({"topology", "show", "dgx-h10"}, {"did you mean dgx-h100?"});
   expect_refused({"topology", "show", "dgx-h100", "nodes=x"}, {"topology.nodes", "x"});
   expect_refused({"topology", "show", "dgx-h100", "nodes"}, {"key=value", "nodes"});
   expect_refused({"topology", "show", "dgx-h100", "nodes=1", "nodes=2"}, {"nodes", "twice"});

@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         BadJob{"UnknownModel", "qwen3-30b-a3b", "qwen3-30b", {":1:", "model", "qwen3-30b-a3b?"}},
         BadJob{"NoModelFile", "qwen3-30b-a3b", "./none.yaml", {":1:", "model", "none.yaml"}},
-        BadJob{"UnknownTopology", "dgx-h100", "dgx-h200", {":2:", "topology.name", "dgx-h100?"}},
+        BadJob{"UnknownTopology", "dgx-h100", "dgx-h10", {":2:", "topology.name", "dgx-h100?"}},
         BadJob{"UnknownParameter", "nodes: 2", "nodes: 2, rail: 3", {":2:", "topology.rail"}},
         BadJob{"NoNodes", ", nodes: 2", "", {":2:", "topology", "nodes"}},
         BadJob{"TooManyGpus", "gpus: 8", "gpus: 17", {":5:", "source.gpus", "17"}},

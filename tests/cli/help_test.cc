@@ -40,7 +40,9 @@ const std::vector<std::vector<std::string>> kCommands = {{},
                                                          {"model", "import"},
                                                          {"topology"},
                                                          {"topology", "list"},
-                                                         {"topology", "show"}};
+                                                         {"topology", "show"},
+                                                         {"topology", "check"},
+                                                         {"topology", "import"}};
 
 std::string help_of(std::vector<std::string> command) {
   command.push_back("--help");
@@ -106,10 +108,11 @@ TEST_F(Help, VersionIsPrinted) {
   EXPECT_EQ(result.out.rfind("transload ", 0), 0u);
 }
 
-// The three jobs that come with the product are read and planned; DeepSeek-V3 is left to the bound.
+// The jobs that come with the product are read and planned; DeepSeek-V3 is left to the bound.
 TEST_F(Help, BundledJobsAreValid) {
   EXPECT_EQ(cli({"bound", "examples/deepseek-v3-h100.yaml"}).code, 0);
   EXPECT_EQ(cli({"plan", "examples/qwen3-30b-a3b.yaml"}).code, 0);
+  EXPECT_EQ(cli({"plan", "examples/my-cluster-job.yaml"}).code, 0);
 }
 
 }  // namespace

@@ -291,7 +291,8 @@ TEST_F(Json8x8, ModelsAndTopologies) {
   EXPECT_EQ(topology["nic_of_gpu"]["9"], Json::array({9}));
   expect_keys(topology["nics"][0], {"name", "numa", "rate"});
   EXPECT_EQ(json_of({"topology", "show", "dgx-h100"})["nodes"], 1);
-  EXPECT_EQ(json_of({"topology", "list"})["topologies"][0], "dgx-h100");
+  const Json names = json_of({"topology", "list"})["topologies"];
+  EXPECT_NE(std::find(names.begin(), names.end(), "dgx-h100"), names.end());
 }
 
 }  // namespace

@@ -59,6 +59,14 @@ TEST(Yaml, AnchorsThatMultiplyAreRefusedBeforeTheyFillMemory) {
   EXPECT_EQ(refusal(bomb, [](YamlMap&) {}), "f.yaml: more than 20 million values");
 }
 
+// yaml-cpp alone reads empty documents from these until memory is full.
+TEST(Yaml, StrayTokensEnd) {
+  const auto read = [](YamlMap&) {};
+  EXPECT_EQ(refusal(", c]\n", read), "f.yaml:1: not valid YAML: nothing may begin like this");
+  EXPECT_EQ(refusal("# x\n, c\n", read), "f.yaml:2: not valid YAML: nothing may begin like this");
+  EXPECT_NE(refusal("a: 1\n---\n, c\n", read), "accepted");
+}
+
 TEST(Yaml, IndexListsAreRangesWithoutTwins) {
   const auto list = [](const std::string& text) {
     const YamlValue root = YamlValue::from_text("r: " + text + "\n", "f.yaml");

@@ -121,6 +121,8 @@ class FluidOracle {
           state.latency = std::max(
               state.latency,
               static_cast<double>(plan_.port_latency_ps[static_cast<std::size_t>(port)]) * 1e-12);
+      for (std::uint32_t path : {plan_.op_out_path[op], plan_.op_in_path[op]})
+        state.latency += static_cast<double>(plan_.path_latency_ps[path]) * 1e-12;
     }
     return changed;
   }
@@ -130,6 +132,9 @@ class FluidOracle {
   bool loads(OpId op, std::uint32_t link) const {
     for (std::int32_t port : {plan_.op_out_port[op], plan_.op_in_port[op]})
       if (port >= 0 && plan_.port_link[static_cast<std::size_t>(port)] == link) return true;
+    for (std::uint32_t path : {plan_.op_out_path[op], plan_.op_in_path[op]})
+      for (std::uint64_t i = plan_.path_link_first[path]; i < plan_.path_link_first[path + 1]; ++i)
+        if (plan_.path_link[i] == link) return true;
     return false;
   }
 

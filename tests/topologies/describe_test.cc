@@ -12,6 +12,8 @@ TEST(TopologyDescription, OfALibraryEntry) {
             "fabric\n"
             "  64 nodes of 8 GPUs (h100, 80 GB, HBM 3.352 TB/s), NVLink 450 GB/s, 1 NIC of 50 GB/s "
             "per GPU\n"
+            "  fabric: 16 leaf switches, 1 spine layer; no up-link is narrower than what hangs "
+            "below\n"
             "  NIC: 95 % of line rate, latency 15 us, occupancy 8 us\n"
             "  NVLink: 82 % of line rate, latency 4 us, occupancy 8 us\n"
             "  copy: 86 % of line rate, latency 0 s, occupancy 5 us\n");
@@ -30,6 +32,7 @@ TEST(TopologyDescription, SharesALineBetweenEqualNodesOnly) {
             "per GPU\n"
             "  1 node of 1 GPU (unspecified, copies cost no time), no NVLink, 2 NICs of 2 B/s per "
             "GPU\n"
+            "  fabric: 1 switch; no up-link is narrower than what hangs below\n"
             "  NIC: 100 % of line rate, latency 0 s, occupancy 0 s\n"
             "  NVLink: 100 % of line rate, latency 0 s, occupancy 0 s\n"
             "  copy: 100 % of line rate, latency 0 s, occupancy 0 s\n");

@@ -33,7 +33,7 @@ TEST(TopologyLoader, TwoGroupsOfUnequalNodesAreTwoDomains) {
     EXPECT_EQ(topology.gpus[device].nics,
               std::vector<std::int32_t>{static_cast<std::int32_t>(device)});
     EXPECT_EQ(topology.gpus[device].nvlink_rate, 9);
-    EXPECT_EQ(achieved_rate(topology.nics[device].rate, topology.nic), 1);
+    EXPECT_EQ(achieved_rate(topology.nics[device].rate, first_nic_costs(topology)), 1);
   }
   EXPECT_EQ(topology.nics[5].rail, 3);
 }
@@ -43,15 +43,15 @@ TEST(TopologyLoader, PlainEfficiencyAndLatencyHoldForEveryKind) {
   const Topology slow = load(
       "topology: {nodes: [{gpus: 1, nic: 100B/s}], efficiency: {value: 0.25, source: guess},"
       " latency: 2us}");
-  for (const auto costs : {&Topology::nic, &Topology::nvlink, &Topology::copy}) {
-    EXPECT_EQ((exact.*costs).efficiency_ppm, 1'000'000);
-    EXPECT_EQ((exact.*costs).latency_ps, 0);
-    EXPECT_EQ((exact.*costs).occupancy_ps, 0);
-    EXPECT_EQ((slow.*costs).efficiency_ppm, 250'000);
-    EXPECT_EQ((slow.*costs).efficiency_source, "guess");
-    EXPECT_EQ((slow.*costs).latency_ps, 2'000'000);
-    EXPECT_EQ((slow.*costs).occupancy_ps, 2'000'000);
-    EXPECT_EQ((slow.*costs).latency_source, "stated by the user");
+  for (const auto costs_of : {first_nic_costs, first_nvlink_costs, first_copy_costs}) {
+    EXPECT_EQ(costs_of(exact).efficiency_ppm, 1'000'000);
+    EXPECT_EQ(costs_of(exact).latency_ps, 0);
+    EXPECT_EQ(costs_of(exact).occupancy_ps, 0);
+    EXPECT_EQ(costs_of(slow).efficiency_ppm, 250'000);
+    EXPECT_EQ(costs_of(slow).efficiency_source, "guess");
+    EXPECT_EQ(costs_of(slow).latency_ps, 2'000'000);
+    EXPECT_EQ(costs_of(slow).occupancy_ps, 2'000'000);
+    EXPECT_EQ(costs_of(slow).latency_source, "stated by the user");
   }
 }
 
@@ -64,26 +64,26 @@ TEST(TopologyLoader, MapsOfEfficiencyAndLatencyAreReadKindByKind) {
       "    nic: {latency: 1us, occupancy: 2us, source: trace}\n"
       "    nvlink: {latency: 3us}\n"
       "    copy: {occupancy: 4us}\n");
-  EXPECT_EQ(topology.nic.efficiency_ppm, 500'000);
-  EXPECT_EQ(topology.nvlink.efficiency_ppm, 600'000);
-  EXPECT_EQ(topology.copy.efficiency_ppm, 700'000);
-  EXPECT_EQ(topology.copy.efficiency_source, "bench");
-  EXPECT_EQ(topology.nic.latency_ps, 1'000'000);
-  EXPECT_EQ(topology.nic.occupancy_ps, 2'000'000);
-  EXPECT_EQ(topology.nic.latency_source, "trace");
-  EXPECT_EQ(topology.nvlink.latency_ps, 3'000'000);
-  EXPECT_EQ(topology.nvlink.occupancy_ps, 8'000'000);
-  EXPECT_EQ(topology.copy.latency_ps, 0);
-  EXPECT_EQ(topology.copy.occupancy_ps, 4'000'000);
+  EXPECT_EQ(first_nic_costs(topology).efficiency_ppm, 500'000);
+  EXPECT_EQ(first_nvlink_costs(topology).efficiency_ppm, 600'000);
+  EXPECT_EQ(first_copy_costs(topology).efficiency_ppm, 700'000);
+  EXPECT_EQ(first_copy_costs(topology).efficiency_source, "bench");
+  EXPECT_EQ(first_nic_costs(topology).latency_ps, 1'000'000);
+  EXPECT_EQ(first_nic_costs(topology).occupancy_ps, 2'000'000);
+  EXPECT_EQ(first_nic_costs(topology).latency_source, "trace");
+  EXPECT_EQ(first_nvlink_costs(topology).latency_ps, 3'000'000);
+  EXPECT_EQ(first_nvlink_costs(topology).occupancy_ps, 8'000'000);
+  EXPECT_EQ(first_copy_costs(topology).latency_ps, 0);
+  EXPECT_EQ(first_copy_costs(topology).occupancy_ps, 4'000'000);
 }
 
 TEST(TopologyLoader, DefaultsOfTheLibraryHoldWhereNothingIsStated) {
   const Topology topology = load("topology: {nodes: [{gpus: 1, nic: 50GB/s}]}");
-  EXPECT_EQ(topology.nic.efficiency_ppm, 950'000);
-  EXPECT_EQ(topology.nvlink.efficiency_ppm, 820'000);
-  EXPECT_EQ(topology.copy.efficiency_ppm, 860'000);
-  EXPECT_THAT(topology.nic.efficiency_source, testing::HasSubstr("nccl-tests"));
-  EXPECT_THAT(topology.copy.latency_source, testing::StartsWith("unverified"));
+  EXPECT_EQ(first_nic_costs(topology).efficiency_ppm, 950'000);
+  EXPECT_EQ(first_nvlink_costs(topology).efficiency_ppm, 820'000);
+  EXPECT_EQ(first_copy_costs(topology).efficiency_ppm, 860'000);
+  EXPECT_THAT(first_nic_costs(topology).efficiency_source, testing::HasSubstr("nccl-tests"));
+  EXPECT_THAT(first_copy_costs(topology).latency_source, testing::StartsWith("unverified"));
 }
 
 TEST(TopologyLoader, WithoutAGpuCopiesCostNoTime) {
@@ -181,7 +181,7 @@ TEST(TopologyLoader, JoinedTopologiesAreRenumberedInOrder) {
   EXPECT_EQ(topology.gpus[16].model, 1);
   EXPECT_EQ(topology.gpus[24].model, 0);
   EXPECT_EQ(topology.gpus[32].model, 0);
-  EXPECT_EQ(topology.fabric_kind, "non-blocking");
+  EXPECT_EQ(topology.fabric_kind, "joined");
   EXPECT_TRUE(topology.unit_test_rates);
 }
 

@@ -1,5 +1,5 @@
 // The library: dgx-h100 as it ships, its overrides, the catalogues, and that an entry is only a
-// file.
+// file. tests/topologies/library_entries_test.cc has the counts of all entries.
 #include <gmock/gmock.h>
 
 #include <fmt/format.h>
@@ -40,41 +40,20 @@ TEST(TopologyLibrary, DgxH100HasEightGpusEightNicsAndOneDomainPerNode) {
 
 TEST(TopologyLibrary, DgxH100ReachesTheMeasuredRates) {
   const Topology topology = load("topology: {name: dgx-h100, nodes: 1}");
-  EXPECT_EQ(achieved_rate(topology.nics[0].rate, topology.nic), 47'500'000'000);
-  EXPECT_EQ(achieved_rate(topology.gpus[0].nvlink_rate, topology.nvlink), 369'000'000'000);
+  EXPECT_EQ(achieved_rate(topology.nics[0].rate, first_nic_costs(topology)), 47'500'000'000);
+  EXPECT_EQ(achieved_rate(topology.gpus[0].nvlink_rate, first_nvlink_costs(topology)),
+            369'000'000'000);
   ASSERT_EQ(topology.gpu_models.size(), 1U);
   const GpuModel& model = topology.gpu_models[0];
   EXPECT_EQ(model.name, "h100");
   EXPECT_EQ(model.memory_bytes, 80'000'000'000);
-  EXPECT_EQ(achieved_rate(model.hbm_rate, topology.copy), 2'882'720'000'000);
-  EXPECT_EQ(topology.nic.latency_ps, 15'000'000);
-  EXPECT_EQ(topology.nic.occupancy_ps, 8'000'000);
-  EXPECT_EQ(topology.nvlink.latency_ps, 4'000'000);
-  EXPECT_EQ(topology.nvlink.occupancy_ps, 8'000'000);
-  EXPECT_EQ(topology.copy.latency_ps, 0);
-  EXPECT_EQ(topology.copy.occupancy_ps, 5'000'000);
-}
-
-TEST(TopologyLibrary, EveryConstantOfAnEntryNamesItsSource) {
-  for (const std::string& name : topology_library()) {
-    const Topology topology = load(fmt::format("topology: {{name: {}, nodes: 2}}", name));
-    std::vector<std::string> names;
-    for (const SourcedConstant& constant : topology.constants) {
-      names.push_back(constant.name);
-      EXPECT_FALSE(constant.value.empty()) << constant.name;
-      EXPECT_GT(constant.source.size(), 10U) << constant.name;
-      EXPECT_NE(constant.source, "stated by the user") << constant.name;
-    }
-    EXPECT_THAT(names,
-                testing::IsSupersetOf(
-                    {"nodes[0].gpus", "nodes[0].nvlink", "nodes[0].nic", "nodes[0].nics_per_gpu",
-                     "gpus.h100.hbm", "gpus.h100.memory", "gpus.h100.copy_rates", "fabric.kind",
-                     "fabric.oversubscription", "efficiency.nic", "efficiency.nvlink",
-                     "efficiency.copy", "latency.nic.latency", "latency.copy.occupancy"}));
-    EXPECT_FALSE(topology.nic.efficiency_source.empty());
-    EXPECT_FALSE(topology.nvlink.latency_source.empty());
-    EXPECT_THAT(topology.nics[0].source, testing::HasSubstr("SuperPOD"));
-  }
+  EXPECT_EQ(achieved_rate(model.hbm_rate, first_copy_costs(topology)), 2'882'720'000'000);
+  EXPECT_EQ(first_nic_costs(topology).latency_ps, 15'000'000);
+  EXPECT_EQ(first_nic_costs(topology).occupancy_ps, 8'000'000);
+  EXPECT_EQ(first_nvlink_costs(topology).latency_ps, 4'000'000);
+  EXPECT_EQ(first_nvlink_costs(topology).occupancy_ps, 8'000'000);
+  EXPECT_EQ(first_copy_costs(topology).latency_ps, 0);
+  EXPECT_EQ(first_copy_costs(topology).occupancy_ps, 5'000'000);
 }
 
 TEST(TopologyLibrary, ParametersReplaceTheEntrysOwnFigures) {
@@ -92,12 +71,12 @@ TEST(TopologyLibrary, OverridesChangeOnlyWhatTheyName) {
   const Topology topology = load(
       "topology: {name: dgx-h100, nodes: 1, efficiency: {nic: 0.5}, latency: {nvlink: {latency: "
       "1us}}}");
-  EXPECT_EQ(topology.nic.efficiency_ppm, 500'000);
-  EXPECT_EQ(topology.nic.efficiency_source, "stated by the user");
-  EXPECT_EQ(topology.nvlink.efficiency_ppm, 820'000);
-  EXPECT_EQ(topology.nvlink.latency_ps, 1'000'000);
-  EXPECT_EQ(topology.nvlink.occupancy_ps, 8'000'000);
-  EXPECT_EQ(topology.nic.latency_ps, 15'000'000);
+  EXPECT_EQ(first_nic_costs(topology).efficiency_ppm, 500'000);
+  EXPECT_EQ(first_nic_costs(topology).efficiency_source, "stated by the user");
+  EXPECT_EQ(first_nvlink_costs(topology).efficiency_ppm, 820'000);
+  EXPECT_EQ(first_nvlink_costs(topology).latency_ps, 1'000'000);
+  EXPECT_EQ(first_nvlink_costs(topology).occupancy_ps, 8'000'000);
+  EXPECT_EQ(first_nic_costs(topology).latency_ps, 15'000'000);
 }
 
 TEST(TopologyLibrary, RateScaleMultipliesEveryLineRate) {
@@ -115,12 +94,11 @@ TEST(TopologyLibrary, ListsEntriesAndNotTheCatalogues) {
   EXPECT_THAT(topology_library(), testing::WhenSorted(topology_library()));
 }
 
-TEST(TopologyLibrary, CatalogueKnowsFiveModelsWithRisingCopyRates) {
-  const std::vector<std::pair<std::string, std::int64_t>> peaks = {{"h100", 3'352'000'000'000},
-                                                                   {"h200", 4'800'000'000'000},
-                                                                   {"b200", 7'672'000'000'000},
-                                                                   {"gb200", 8'000'000'000'000},
-                                                                   {"gb300", 8'000'000'000'000}};
+TEST(TopologyLibrary, CatalogueKnowsNineModelsWithRisingCopyRates) {
+  const std::vector<std::pair<std::string, std::int64_t>> peaks = {
+      {"a100", 2'039'000'000'000}, {"h100", 3'352'000'000'000},  {"h200", 4'800'000'000'000},
+      {"h800", 3'352'000'000'000}, {"h20", 4'000'000'000'000},   {"b200", 7'672'000'000'000},
+      {"b300", 8'000'000'000'000}, {"gb200", 8'000'000'000'000}, {"gb300", 8'000'000'000'000}};
   for (const auto& [name, peak] : peaks) {
     const Topology topology =
         load(fmt::format("topology: {{nodes: [{{gpus: 1, gpu: {}, nic: 1GB/s}}]}}", name));
@@ -173,9 +151,9 @@ TEST_F(MadeUpLibrary, AnEntryIsOnlyAFile) {
   EXPECT_EQ(topology.domain_count, 2);
   EXPECT_EQ(topology.gpus[5].domain, 0);
   EXPECT_EQ(topology.gpus[6].domain, 1);
-  EXPECT_EQ(topology.nvlink.efficiency_ppm, 850'000);
-  EXPECT_EQ(topology.nvlink.efficiency_source, "invented");
-  EXPECT_EQ(topology.nic.efficiency_ppm, 950'000);
+  EXPECT_EQ(first_nvlink_costs(topology).efficiency_ppm, 850'000);
+  EXPECT_EQ(first_nvlink_costs(topology).efficiency_source, "invented");
+  EXPECT_EQ(first_nic_costs(topology).efficiency_ppm, 950'000);
   EXPECT_EQ(topology.nics[0].rate, 100'000'000'000);
   EXPECT_EQ(topology.nics[0].source, "invented");
 }
@@ -188,6 +166,42 @@ TEST_F(MadeUpLibrary, AnEntrysOwnFileTakesParametersToo) {
   EXPECT_EQ(topology.gpus.size(), 6U);
   EXPECT_EQ(topology.nics[0].rate, 200'000'000'000);
   EXPECT_FALSE(topology.unit_test_rates);
+}
+
+TEST_F(MadeUpLibrary, AParameterThatIsNullCountsAsNotStated) {
+  folder_.write("topologies/open.yaml",
+                "parameters:\n"
+                "  kind: {default: non-blocking, source: invented}\n"
+                "  unit: {default: null}\n"
+                "  pod: {default: null}\n"
+                "  planes: {default: null}\n"
+                "  oversubscription: {default: null}\n"
+                "  host_memory: {default: null}\n"
+                "  nvlink: {default: null}\n"
+                "nodes:\n"
+                "  - {count: 4, gpus: 1, nic: 1GB/s, host_memory: $host_memory, nvlink: $nvlink}\n"
+                "fabric: {kind: $kind, unit: $unit, pod: $pod, planes: $planes, oversubscription: "
+                "$oversubscription}\n");
+  const Topology plain = load("topology: {name: open}");
+  EXPECT_EQ(plain.switches.size(), 1U);
+  EXPECT_EQ(plain.nodes[0].host_memory_bytes, 0);
+  EXPECT_EQ(plain.domain_count, 4);
+  const Topology stated =
+      load("topology: {name: open, kind: leaf-spine, unit: 2, pod: 1, host_memory: 1GB}");
+  EXPECT_EQ(stated.switches.size(), 2U + 2 + 1);
+  EXPECT_EQ(stated.nodes[0].host_memory_bytes, 1'000'000'000);
+}
+
+TEST_F(MadeUpLibrary, AGpuWithAShareAboveOneIsRefused) {
+  const std::string file = folder_.write("topologies/gpus.yaml",
+                                         "gpus:\n"
+                                         "  x1:\n"
+                                         "    hbm: 1TB/s\n"
+                                         "    memory: 1GB\n"
+                                         "    copy_engine: 1.5\n"
+                                         "copy_rates: {source: invented, runs: []}\n");
+  EXPECT_EQ(refusal("topology: {nodes: [{gpus: 1, gpu: x1, nic: 1GB/s}]}"),
+            file + ":5: gpus.x1.copy_engine: expected a number above 0 and at most 1, found 1.5");
 }
 
 TEST_F(MadeUpLibrary, SaysWhichParameterIsMissing) {

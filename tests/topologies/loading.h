@@ -73,4 +73,15 @@ class HomeAt {
   std::optional<std::string> before_;
 };
 
+// Costs of the first NIC, NVLink and GPU model; most test topologies have only one of each.
+inline const LinkCosts& first_nic_costs(const Topology& topology) {
+  return nic_costs(topology, topology.nics.at(0));
+}
+inline const LinkCosts& first_nvlink_costs(const Topology& topology) {
+  return nvlink_costs(topology, topology.gpus.at(0));
+}
+inline const LinkCosts& first_copy_costs(const Topology& topology) {
+  return topology.gpu_models.at(0).copy;
+}
+
 }  // namespace transload

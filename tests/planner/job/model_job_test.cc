@@ -269,7 +269,6 @@ TEST_F(ModelJob, RefusesWhatThisVersionDoesNotPlan) {
   EXPECT_EQ(refused("commit: in-place"), "");
   EXPECT_THAT(refused("commit: shadow"),
               HasSubstr("shadow commits are planned in a later version"));
-  EXPECT_THAT(refused("nodes: {blocks: 1}"), HasSubstr("which nodes form a block"));
   EXPECT_THAT(error(std::string("dtype: fp32\n") + kSource +
                     "destination: {engine: vllm, gpus: 8, dtype: bf16}\n"),
               HasSubstr("the source is fp32"));
@@ -283,6 +282,41 @@ TEST_F(ModelJob, Nodes) {
            "destination: {engine: vllm, gpus: 8, nodes: 2}\n");
   EXPECT_EQ(colocated.input.source_shardings.at(0).ranks.at(0), 16);
   EXPECT_EQ(colocated.input.destination_shardings.at(0).at(0).sharding.ranks.at(0), 16);
+}
+
+// Eight nodes of four GPUs in two racks: 16 ranks of one expert group fit a rack (RC-143).
+std::string racks_job(const std::string& nodes) {
+  return "topology: {nodes: [{blocks: 2, count: 4, gpus: 4, nic: 1GB/s, nvlink: 9GB/s, "
+         "nvlink_domain: rack}]}\n"
+         "model: qwen3-30b-a3b\n"
+         "source: {engine: megatron, gpus: 16, parallel: {tp: 1, pp: 1, ep: 16, etp: 1}, nodes: " +
+         nodes +
+         "}\n"
+         "destination: {engine: vllm, gpus: 8, parallel: {tp: 4}, nodes: [6, 7]}\n";
+}
+
+TEST(ModelJobNodes, RC143_GroupsThatCrossDomainsAreNamed) {
+  const Job inside = job_from_text(racks_job("[0, 1, 2, 3]"), "job.yaml", "");
+  EXPECT_TRUE(inside.spanning_groups.empty());
+  const Job across = job_from_text(racks_job("[2, 3, 4, 5]"), "job.yaml", "");
+  ASSERT_EQ(across.spanning_groups.size(), 1u);
+  const SpanningGroups& found = across.spanning_groups[0];
+  EXPECT_EQ(found.side, "source");
+  EXPECT_EQ(found.axis, "ep");
+  EXPECT_EQ(found.size, 16);
+  EXPECT_EQ(found.spanning, 1);
+  EXPECT_EQ(found.domains, 2);
+  EXPECT_EQ(found.first.front(), 8);
+  EXPECT_TRUE(found.avoidable);
+}
+
+TEST(ModelJobNodes, WholeBlocksAreTakenInOrder) {
+  // The destination's nodes are read after the source's: rack 0 is the first without a taken node.
+  const Job job = job_from_text(racks_job("{blocks: 1}"), "job.yaml", "");
+  EXPECT_EQ(job.problem.source_ranks.front(), 0);
+  EXPECT_EQ(job.problem.source_ranks.back(), 15);
+  EXPECT_THROW(job_from_text(racks_job("{blocks: 3}"), "job.yaml", ""), InputError);
+  EXPECT_THROW(job_from_text(racks_job("{block: 1}"), "job.yaml", ""), InputError);
 }
 
 }  // namespace

@@ -45,6 +45,9 @@ Plan full_plan() {
     t.copy_rate_first = {0, 1};
     t.copy_run_bytes = {128};
     t.copy_efficiency_ppm = {500'000};
+    t.path_link_first = {0, 0, 1};
+    t.path_link = {0};
+    t.path_latency_ps = {0, 5};
     add_fills(t);
   });
 }
@@ -185,6 +188,8 @@ TEST(ValidatePlan, EveryRowOfEveryIndexIsLookedAt) {
                                             "port_rank",
                                             "port_link",
                                             "port_name",
+                                            "path_link_first",
+                                            "path_link",
                                             "copy_rate_first",
                                             "op_kind",
                                             "op_role",
@@ -192,6 +197,8 @@ TEST(ValidatePlan, EveryRowOfEveryIndexIsLookedAt) {
                                             "op_destination",
                                             "op_out_port",
                                             "op_in_port",
+                                            "op_out_path",
+                                            "op_in_path",
                                             "op_bundle",
                                             "op_begin",
                                             "op_bytes",
@@ -217,6 +224,27 @@ TEST(ValidatePlan, EveryRowOfEveryIndexIsLookedAt) {
       EXPECT_NE(refusal(broken), "") << wanted << " row " << row;
     }
   }
+}
+
+TEST(ValidatePlan, ThePathOfEveryPlanBeginsEmpty) {
+  EXPECT_THAT(refusal(edit(full_plan(), [](PlanTables& t) { t.path_latency_ps[0] = 1; })),
+              HasSubstr("an empty first path"));
+  EXPECT_THAT(refusal(edit(full_plan(),
+                           [](PlanTables& t) {
+                             t.path_link_first = {0, 1, 1};
+                           })),
+              HasSubstr("an empty first path"));
+  // A path for an operation that never leaves its rank.
+  EXPECT_THAT(refusal(edit(staged_plan(),
+                           [](PlanTables& t) {
+                             t.path_link_first = {0, 0, 1};
+                             t.path_link = {0};
+                             t.path_latency_ps = {0, 0};
+                             for (std::size_t op = 0; op < t.op_kind.size(); ++op)
+                               if (t.op_kind[op] == static_cast<std::uint8_t>(OpKind::kCopy))
+                                 t.op_out_path[op] = 1;
+                           })),
+              HasSubstr("the empty path for an operation of one rank"));
 }
 
 TEST(ValidatePlan, SlotsAreLookedAt) {
