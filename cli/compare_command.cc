@@ -22,10 +22,16 @@ struct Arguments {
   std::optional<std::string> discipline;
 };
 
+std::string row_title(const CompareRow& row) {
+  const std::string title = strategy_title(row.strategy.name);
+  return row.strategy.mode.empty() ? title : title + ":" + row.strategy.mode;
+}
+
 nlohmann::json row_json(const CompareRow& row, Discipline discipline) {
   nlohmann::json json = {{"strategy", row.strategy.name},
                          {"version", strategy_info(row.strategy.name).version},
-                         {"mode", nullptr},
+                         {"mode", row.strategy.mode.empty() ? nlohmann::json(nullptr)
+                                                            : nlohmann::json(row.strategy.mode)},
                          {"refit_s", nullptr},
                          {"ideal_s", nullptr},
                          {"ratio_to_bound", nullptr},
@@ -35,11 +41,14 @@ nlohmann::json row_json(const CompareRow& row, Discipline discipline) {
                          {"bottleneck", nullptr},
                          {"unsupported", nlohmann::json::array()},
                          {"assumptions", row.assumptions}};
-  if (row.unsupported) {
-    json["unsupported"].push_back(
-        {{"limit", *row.unsupported}, {"value", nullptr}, {"tensor", nullptr}});
-    return json;
-  }
+  const auto or_null = [](const std::string& text) {
+    return text.empty() ? nlohmann::json(nullptr) : nlohmann::json(text);
+  };
+  for (const Unsupported& entry : row.unsupported)
+    json["unsupported"].push_back({{"limit", entry.limit},
+                                   {"value", or_null(entry.value)},
+                                   {"tensor", or_null(entry.tensor)}});
+  if (!row.unsupported.empty()) return json;
   json["refit_s"] = row.refit_s;
   json["ideal_s"] = row.ideal_s;
   if (row.ratio_to_bound) json["ratio_to_bound"] = *row.ratio_to_bound;
@@ -69,19 +78,27 @@ nlohmann::json comparison_json(const Job& job, const BoundReport& bounds,
           {"rows", std::move(rows)}};
 }
 
+std::string limits_in_words(const std::vector<Unsupported>& limits) {
+  std::string words;
+  for (const Unsupported& entry : limits)
+    words += (words.empty() ? "" : "; ") + entry.limit +
+             (entry.value.empty() ? "" : " (" + entry.value + ")");
+  return words;
+}
+
 std::string row_table(const Comparison& comparison) {
   Table table({"strategy", "simulated refit", "ratio to bound", "ideal",
                fmt::format("under {} (+-1 %)", name_of(comparison.other)), "network", "bottleneck"},
               {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
                Align::kRight, Align::kLeft});
   for (const CompareRow& row : comparison.rows) {
-    if (row.unsupported) {
+    if (!row.unsupported.empty()) {
       table.add(
-          {strategy_title(row.strategy.name), "unsupported", "-", "-", "-", "-", *row.unsupported});
+          {row_title(row), "unsupported", "-", "-", "-", "-", limits_in_words(row.unsupported)});
       continue;
     }
-    table.add({strategy_title(row.strategy.name), format_seconds(row.refit_s),
-               ratio_text(row.ratio_to_bound), format_seconds(row.ideal_s),
+    table.add({row_title(row), format_seconds(row.refit_s), ratio_text(row.ratio_to_bound),
+               format_seconds(row.ideal_s),
                row.other_discipline_s ? format_seconds(*row.other_discipline_s) : "-",
                format_bytes(static_cast<double>(row.network_bytes)), row.bottleneck});
   }

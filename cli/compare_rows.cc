@@ -68,8 +68,10 @@ class Comparer {
     try {
       running_.push_back(std::make_unique<Running>(
           task, make_plan(job_, input_, row.strategy, discipline_of(task)), options));
+    } catch (const UnsupportedError& error) {
+      if (task.main) row.unsupported = error.limits();
     } catch (const InputError& error) {
-      if (task.main) row.unsupported = error.what();
+      if (task.main) row.unsupported = {{error.what(), "", ""}};
     }
   }
 
@@ -104,6 +106,14 @@ class Comparer {
   std::deque<std::unique_ptr<Running>> running_;
 };
 
+// Why nobody can do the job: the words of a single strategy, or a line for each.
+std::string no_strategy_text(const std::vector<CompareRow>& rows) {
+  std::string text = rows.size() == 1 ? "" : "no strategy can do this job";
+  for (const CompareRow& row : rows)
+    text += (rows.size() == 1 ? "" : "\n  ") + refusal_text(row.strategy.name, row.unsupported);
+  return text;
+}
+
 }  // namespace
 
 Comparison compare_strategies(const Job& job, const PlanningInput& input,
@@ -121,9 +131,9 @@ Comparison compare_strategies(const Job& job, const PlanningInput& input,
   Comparer(job, input, comparison, progress).run();
   const auto& rows = comparison.rows;
   if (std::all_of(rows.begin(), rows.end(),
-                  [](const CompareRow& row) { return row.unsupported.has_value(); }) &&
+                  [](const CompareRow& row) { return !row.unsupported.empty(); }) &&
       !rows.empty())
-    throw InputError(*rows.front().unsupported);
+    throw InputError(no_strategy_text(rows));
   return comparison;
 }
 

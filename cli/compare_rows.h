@@ -14,8 +14,9 @@ namespace transload {
 
 struct CompareRow {
   StrategyChoice strategy;
-  // Why the strategy cannot do this job, in the planner's words; then there is nothing else.
-  std::optional<std::string> unsupported;
+  // Why the strategy cannot do this job; then there is nothing else. Options that cannot be met are
+  // one entry in the planner's words.
+  std::vector<Unsupported> unsupported;
   double refit_s = 0;  // simulated, as are all times here but ideal_s
   double ideal_s = 0;  // the most loaded port at achieved rates
   std::optional<double> ratio_to_bound;

@@ -31,9 +31,10 @@ Discipline parse_discipline(const std::string& word) {
 }  // namespace
 
 void add_planning_flags(CLI::App* command, PlanningFlags& flags) {
-  command->add_option("--strategy", flags.strategy,
-                      "transload, p2p, gather-broadcast, or {name: {setting: value}}; default: the "
-                      "job's");
+  command->add_option(
+      "--strategy", flags.strategy,
+      "A strategy of docs/strategies.md: name, name:mode, or {name: {setting: value}}; "
+      "default: the job's");
   command->add_option("--discipline", flags.discipline,
                       "windows, groups or unbounded; default: the job's, else what its executor "
                       "can do");

@@ -140,6 +140,15 @@ struct Conversion {
   std::string what;
 };
 
+// Where a rank stands in its trainer's parallel groups, which some published planners choose
+// sources by. Numbers count from 0 in the order of each group's first rank.
+struct RankGroups {
+  Rank rank = 0;
+  std::int32_t stage = 0;          // pipeline stage
+  std::int32_t data_parallel = 0;  // group of ranks that hold equal dense weights
+  friend bool operator==(const RankGroups&, const RankGroups&) = default;
+};
+
 // A whole model's layout on one side: tensor i has shardings[sharding_of[i]] and lies in
 // buffer_of[i]; kNotHeld: the engine does not hold it (a layer type it drops). Few shardings, many
 // tensors.
@@ -150,7 +159,8 @@ struct ShardedModel {
   std::vector<BufferRef> buffer_of;  // empty: every tensor has a buffer of its own
   std::vector<SharedBuffer> buffers;
   std::vector<Conversion> conversions;
-  std::vector<std::uint32_t> dropped;  // tensors that the engine has no place for
+  std::vector<std::uint32_t> dropped;   // tensors that the engine has no place for
+  std::vector<RankGroups> rank_groups;  // ascending by rank; empty: the engine has no such groups
   // Tensors whose layout in the engine we do not know, and why; kNotHeld. Only a job that leaves
   // them out can be planned.
   std::vector<Conversion> unknown;

@@ -98,8 +98,7 @@ GpuModel find_gpu_model(const YamlValue& name, std::vector<SourcedConstant>& con
     if (!written) return std::int64_t{0};
     const SourcedValue value = resolve(*written);
     const std::int64_t line = value.value.rate();
-    constants.push_back(
-        {prefix + "." + key, format_rate(static_cast<double>(line)), value.source});
+    constants.push_back({prefix + "." + key, format_rate(static_cast<double>(line)), value.source});
     return line;
   };
   model.nvlink_link_rate = rate(nvlink_link, "nvlink_link");

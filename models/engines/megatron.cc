@@ -165,6 +165,22 @@ void require_indexer_starts(const Model& model, std::span<const LogicalTensor> t
                           stages.of_layer[layer], layer, model.name));
 }
 
+// Dense data-parallel groups: equal stage, context and tensor coordinate ([dp, cp, tp], row-major).
+std::vector<RankGroups> rank_groups(const StageMesh& mesh, std::span<const Rank> ranks) {
+  std::vector<RankGroups> groups;
+  groups.reserve(ranks.size());
+  const std::int64_t inner = mesh.cp * mesh.tp;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const std::int64_t stage = static_cast<std::int64_t>(i) / mesh.size;
+    const std::int64_t within = static_cast<std::int64_t>(i) % mesh.size % inner;
+    groups.push_back({ranks[i], static_cast<std::int32_t>(stage),
+                      static_cast<std::int32_t>(stage * inner + within)});
+  }
+  std::sort(groups.begin(), groups.end(),
+            [](const RankGroups& a, const RankGroups& b) { return a.rank < b.rank; });
+  return groups;
+}
+
 std::vector<std::vector<std::uint32_t>> expert_members(const StageMesh& mesh) {
   std::vector<std::vector<std::uint32_t>> members(static_cast<std::size_t>(mesh.ep));
   for (std::int64_t edp = 0; edp < mesh.edp; ++edp)
@@ -232,7 +248,9 @@ ShardedModel shard_megatron(const Model& model, std::span<const LogicalTensor> t
   layout.embedding_multiple = layout.output_multiple = options.vocabulary_divisor * mesh.tp;
   layout.members = expert_members(mesh);
   layout.homes = linear_experts(model.experts, mesh.ep);
-  return assemble(layout, model, tensors);
+  ShardedModel sharded = assemble(layout, model, tensors);
+  sharded.rank_groups = rank_groups(mesh, ranks);
+  return sharded;
 }
 
 }  // namespace transload

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "common/units.h"
 #include "planner/bound/min_max_flow.h"
+#include "planner/bound/needs.h"
 
 namespace transload {
 namespace {
@@ -15,15 +15,26 @@ namespace {
 struct Capacities {
   std::vector<std::int64_t> nic;         // by rank, one direction
   std::vector<std::int64_t> nvlink;      // by rank
+  std::vector<std::int64_t> hbm;         // by rank; 0: copies cost no time
   std::vector<std::int64_t> domain_nic;  // by domain: the job's ranks together
   std::vector<std::int64_t> domain_nvlink;
   std::vector<std::int32_t> domain_ranks;
 };
 
-Capacities capacities(const ReshardProblem& problem, const Topology& topology, bool line_rate) {
+std::vector<Rank> ranks_that_count(const ReshardProblem& problem, std::span<const Rank> helpers) {
+  std::vector<Rank> ranks = problem.source_ranks;
+  ranks.insert(ranks.end(), problem.destination_ranks.begin(), problem.destination_ranks.end());
+  ranks.insert(ranks.end(), helpers.begin(), helpers.end());
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
+}
+
+Capacities capacities(const std::vector<Rank>& job_ranks, const Topology& topology,
+                      bool line_rate) {
   const std::size_t ranks = topology.gpus.size();
-  Capacities result{
-      std::vector<std::int64_t>(ranks, 0), std::vector<std::int64_t>(ranks, 0), {}, {}, {}};
+  const std::vector<std::int64_t> none(ranks, 0);
+  Capacities result{none, none, none, {}, {}, {}};
   const auto domains = static_cast<std::size_t>(topology.domain_count);
   result.domain_nic.assign(domains, 0);
   result.domain_nvlink.assign(domains, 0);
@@ -31,11 +42,6 @@ Capacities capacities(const ReshardProblem& problem, const Topology& topology, b
   const auto rate = [&](std::int64_t line, const LinkCosts& costs) {
     return line_rate ? line : achieved_rate(line, costs);
   };
-  std::vector<Rank> job_ranks = problem.source_ranks;
-  job_ranks.insert(job_ranks.end(), problem.destination_ranks.begin(),
-                   problem.destination_ranks.end());
-  std::sort(job_ranks.begin(), job_ranks.end());
-  job_ranks.erase(std::unique(job_ranks.begin(), job_ranks.end()), job_ranks.end());
   std::vector<bool> counted(topology.nics.size(), false);
   for (Rank rank : job_ranks) {
     const auto r = static_cast<std::size_t>(rank);
@@ -50,66 +56,27 @@ Capacities capacities(const ReshardProblem& problem, const Topology& topology, b
       counted[static_cast<std::size_t>(nic)] = true;
     }
     result.nvlink[r] = rate(gpu.nvlink_rate, nvlink_costs(topology, gpu));
+    const GpuModel& model = topology.gpu_models[static_cast<std::size_t>(gpu.model)];
+    result.hbm[r] = rate(model.hbm_rate, model.copy);
     result.domain_nvlink[domain] += result.nvlink[r];
     ++result.domain_ranks[domain];
   }
   return result;
 }
 
-// What must move, independent of rates.
-struct Needs {
-  std::vector<std::int64_t> gpu;       // bytes a rank wants and does not hold
-  std::vector<std::int64_t> distinct;  // bytes that must enter a domain at least once
-  std::map<std::vector<std::uint32_t>, std::int64_t>
-      exclusive;  // holder domains -> bytes that must leave
-};
-
-std::vector<std::uint32_t> domains_of(std::span<const Rank> ranks, const Topology& topology) {
-  std::vector<std::uint32_t> domains;
-  for (Rank rank : ranks)
-    domains.push_back(
-        static_cast<std::uint32_t>(topology.gpus[static_cast<std::size_t>(rank)].domain));
-  std::sort(domains.begin(), domains.end());
-  domains.erase(std::unique(domains.begin(), domains.end()), domains.end());
-  return domains;
-}
-
-Needs needs_of(const ReshardProblem& problem, const Demand& demand, const Topology& topology) {
-  Needs needs;
-  needs.gpu.assign(topology.gpus.size(), 0);
-  needs.distinct.assign(static_cast<std::size_t>(topology.domain_count), 0);
-  std::vector<bool> source_domain(static_cast<std::size_t>(topology.domain_count), false);
-  for (std::uint32_t domain : domains_of(problem.source_ranks, topology))
-    source_domain[domain] = true;
-  for (const DemandClass& item : demand.classes) {
-    const std::span<const Rank> holders = problem.sets.of(item.holders);
-    const std::span<const Rank> receivers = problem.sets.of(item.receivers);
-    for (Rank rank : receivers)
-      if (!std::binary_search(holders.begin(), holders.end(), rank))
-        needs.gpu[static_cast<std::size_t>(rank)] += item.bytes;
-    const std::vector<std::uint32_t> holder_domains = domains_of(holders, topology);
-    bool leaves = false;  // some receiver sits in a domain that holds nothing at all of the source
-    for (std::uint32_t domain : domains_of(receivers, topology)) {
-      if (std::binary_search(holder_domains.begin(), holder_domains.end(), domain)) continue;
-      needs.distinct[domain] += item.bytes;
-      leaves |= !source_domain[domain];
-    }
-    if (leaves) needs.exclusive[holder_domains] += item.bytes;
-  }
-  return needs;
-}
-
 class BoundMaker {
  public:
   BoundMaker(const ReshardProblem& problem, const Topology& topology, const Needs& needs,
-             bool line_rate)
+             const std::vector<Rank>& ranks, bool line_rate)
       : problem_(problem),
         topology_(topology),
         needs_(needs),
-        capacity_(capacities(problem, topology, line_rate)) {}
+        capacity_(capacities(ranks, topology, line_rate)) {}
 
   std::vector<Bound> make() const {
-    return {destination_gpu(), domain_in(), source_once(), volume(), nvlink()};
+    // Bounds of switches (pods, rails) belong after `domain_in`, and out of pods after `src_once`.
+    return {destination_gpu(), domain_in(), source_once(), volume(),
+            source_copies(),   nvlink(),    hbm()};
   }
 
  private:
@@ -122,13 +89,19 @@ class BoundMaker {
     }
   }
 
+  // NVLink leads nowhere for the only rank of a domain.
+  std::int64_t usable_nvlink(Rank rank) const {
+    const auto r = static_cast<std::size_t>(rank);
+    const bool alone =
+        capacity_.domain_ranks[static_cast<std::size_t>(topology_.gpus[r].domain)] < 2;
+    return alone ? 0 : capacity_.nvlink[r];
+  }
+
   Bound destination_gpu() const {
     Bound bound{"dst_gpu", "none", 0, false};
     for (Rank rank : problem_.destination_ranks) {
       const auto r = static_cast<std::size_t>(rank);
-      const bool alone =
-          capacity_.domain_ranks[static_cast<std::size_t>(topology_.gpus[r].domain)] < 2;
-      raise(bound, needs_.gpu[r], capacity_.nic[r] + (alone ? 0 : capacity_.nvlink[r]),
+      raise(bound, needs_.gpu[r], capacity_.nic[r] + usable_nvlink(rank),
             fmt::format("NIC and NVLink into rank {}", rank));
     }
     return bound;
@@ -144,16 +117,36 @@ class BoundMaker {
 
   Bound source_once() const {
     Bound bound{"src_once", "none", 0, false};
+    for (Rank rank : problem_.source_ranks) {
+      const auto r = static_cast<std::size_t>(rank);
+      raise(bound, needs_.gpu_out[r], capacity_.nic[r] + usable_nvlink(rank),
+            fmt::format("NIC and NVLink out of rank {}", rank));
+    }
+    for (std::size_t domain = 0; domain < needs_.domain_out.size(); ++domain)
+      raise(bound, needs_.domain_out[domain], capacity_.domain_nic[domain],
+            fmt::format("NICs out of NVLink domain {}", domain));
+    raise_by_cut(bound, needs_.exclusive);
+    return bound;
+  }
+
+  Bound source_copies() const {
+    Bound bound{"src_copies", "none", 0, true};
+    raise_by_cut(bound, needs_.copies);
+    return bound;
+  }
+
+  // The worst set of source domains: bytes held only there over the NICs there.
+  void raise_by_cut(Bound& bound,
+                    const std::map<std::vector<std::uint32_t>, std::int64_t>& by_domains) const {
     std::vector<FlowDemand> demands;
-    for (const auto& [domains, bytes] : needs_.exclusive) demands.push_back({bytes, domains});
+    for (const auto& [domains, bytes] : by_domains) demands.push_back({bytes, domains});
     const MinMaxCut cut = min_max_cut(demands, capacity_.domain_nic);
-    if (cut.ports.empty()) return bound;
+    if (cut.ports.empty()) return;
     raise(bound, cut.bytes, cut.rate,
           cut.ports.size() == 1
               ? fmt::format("NICs out of NVLink domain {}", cut.ports[0])
               : fmt::format("NICs out of {} NVLink domains ({} to {})", cut.ports.size(),
                             cut.ports.front(), cut.ports.back()));
-    return bound;
   }
 
   Bound volume() const {
@@ -180,6 +173,19 @@ class BoundMaker {
     return bound;
   }
 
+  // Landed bytes are written; bytes that stay are read and written. Packing and unpacking, which a
+  // schedule may avoid, do not count.
+  Bound hbm() const {
+    Bound bound{"hbm", "none", 0, false};
+    for (Rank rank : problem_.destination_ranks) {
+      const auto r = static_cast<std::size_t>(rank);
+      if (capacity_.hbm[r] > 0)
+        raise(bound, needs_.gpu[r] + 2 * needs_.gpu_local[r], capacity_.hbm[r],
+              fmt::format("memory of rank {}", rank));
+    }
+    return bound;
+  }
+
   const ReshardProblem& problem_;
   const Topology& topology_;
   const Needs& needs_;
@@ -187,20 +193,22 @@ class BoundMaker {
 };
 
 const Bound& largest(const std::vector<Bound>& bounds) {
-  return *std::max_element(bounds.begin(), bounds.end(),
-                           [](const Bound& a, const Bound& b) { return a.ps < b.ps; });
+  return *std::max_element(bounds.begin(), bounds.end(), [](const Bound& a, const Bound& b) {
+    return (a.conditional ? -1 : a.ps) < (b.conditional ? -1 : b.ps);
+  });
 }
 
 }  // namespace
 
 BoundReport compute_bounds(const ReshardProblem& problem, const Demand& demand,
-                           const Topology& topology) {
+                           const Topology& topology, std::span<const Rank> helpers) {
   const Needs needs = needs_of(problem, demand, topology);
+  const std::vector<Rank> ranks = ranks_that_count(problem, helpers);
   BoundReport report;
-  report.bounds = BoundMaker(problem, topology, needs, false).make();
+  report.bounds = BoundMaker(problem, topology, needs, ranks, false).make();
   report.binding = largest(report.bounds).name;
   report.bound_ps = largest(report.bounds).ps;
-  report.bound_line_rate_ps = largest(BoundMaker(problem, topology, needs, true).make()).ps;
+  report.bound_line_rate_ps = largest(BoundMaker(problem, topology, needs, ranks, true).make()).ps;
   return report;
 }
 

@@ -1,13 +1,15 @@
 // What no schedule can beat: bytes that must enter a set of GPUs over the capacity into it.
 //
-// Family (theory as in docs/bounds.md; ties go to the first): `dst_gpu` one GPU; `domain_in` one
-// NVLink domain, every byte once; `src_once` what only some source domains hold must leave them
-// once (the worst set of domains, by min-cut); `volume` every byte that enters a domain leaves some
-// NIC of the job; `nvlink` a domain's needs over its NICs and NVLink ports together. Only ports of
-// the job's ranks count.
+// Family (docs/bounds.md; ties go to the first): `dst_gpu` one GPU; `domain_in` one NVLink domain,
+// every byte once; `src_once` what only some sources hold must leave them once (one GPU, one
+// domain, or the worst set of domains by min-cut); `volume` every byte that enters a domain leaves
+// some NIC of the job; `nvlink` a domain's needs over its NICs and NVLink ports together; `hbm`
+// what a GPU's memory must write and copy. `src_copies` is conditional: it holds where receivers
+// never relay, and is never the binding one. Only ports of the job's ranks and its helpers count.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,12 +27,13 @@ struct Bound {
 
 struct BoundReport {
   std::vector<Bound> bounds;  // at achieved rates, in the family's order
-  std::string binding;        // name of the largest
+  std::string binding;        // name of the largest unconditional one
   std::int64_t bound_ps = 0;
   std::int64_t bound_line_rate_ps = 0;
 };
 
+// `helpers`: ranks beside the job's own whose ports count (options.helpers).
 BoundReport compute_bounds(const ReshardProblem& problem, const Demand& demand,
-                           const Topology& topology);
+                           const Topology& topology, std::span<const Rank> helpers = {});
 
 }  // namespace transload

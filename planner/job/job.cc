@@ -32,6 +32,7 @@ Job read_job(const YamlValue& root, const std::string& text, const std::string& 
     ModelJobPart part = parse_model_job(map, job.topology, base_folder);
     input = std::move(part.input);
     job.model_parameters = part.parameters;
+    job.source_groups = std::move(part.source_groups);
     job.unplaced = std::move(part.unplaced);
     job.needs_conversion = std::move(part.needs_conversion);
     job.spanning_groups = std::move(part.spanning_groups);

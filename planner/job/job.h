@@ -32,7 +32,8 @@ struct PlanOptions {
 
 struct StrategyChoice {
   std::string name = "transload";
-  std::optional<std::int64_t> bucket_bytes;  // gather-broadcast: size of a packed bucket
+  std::optional<std::int64_t> bucket_bytes;  // size of a packed bucket, where there are buckets
+  std::string mode;                          // of a strategy that has several; empty: its default
 };
 
 // A tensor whose live value in the destination is computed from what the job writes.
@@ -48,6 +49,8 @@ struct Job {
   ReshardProblem problem;
   StrategyChoice strategy;
   PlanOptions options;
+  // Groups of the source's ranks, ascending by rank; empty for tensor jobs and engines without.
+  std::vector<RankGroups> source_groups;
   std::int64_t model_parameters = 0;  // elements of the model's moved parts; 0 for tensor jobs
   // Whole-model jobs: tensors of the source without a place on the destination, allowed by name;
   // and tensors that arrive in load layout.
@@ -60,7 +63,7 @@ struct Job {
 Job load_job(const std::string& path);
 Job job_from_text(const std::string& text, const std::string& name, const std::string& base_folder);
 
-// `name` or `{name: settings}`; used by jobs and by --strategy.
+// `name`, `name:mode` or `{name: settings}`; used by jobs and by --strategy.
 StrategyChoice parse_strategy(const YamlValue& value);
 
 }  // namespace transload

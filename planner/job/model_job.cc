@@ -249,6 +249,7 @@ ModelJobPart parse_model_job(YamlMap& job, const Topology& topology,
   if (coverage.moved.empty()) job.fail("the job's names leave no tensor to move");
   ModelJobPart part;
   for (const std::uint32_t index : coverage.moved) part.parameters += elements_of(tensors[index]);
+  part.source_groups = std::move(source.sharded.rank_groups);
   part.unplaced = std::move(coverage.unplaced);
   part.needs_conversion = std::move(coverage.needs_conversion);
   part.spanning_groups = nodes.take_spanning();

@@ -45,32 +45,4 @@ PlanOptions parse_options(const YamlValue& value) {
   return options;
 }
 
-StrategyChoice parse_strategy(const YamlValue& value) {
-  static const std::vector<std::string_view> names = {"transload", "p2p", "gather-broadcast"};
-  StrategyChoice choice;
-  if (value.is_scalar()) {
-    choice.name = value.word_of(names);
-    return choice;
-  }
-  YamlMap map = value.map();
-  const auto entries = map.entries();
-  if (entries.size() != 1) value.fail("expected one strategy, as `name` or `{name: settings}`");
-  const auto& [name, settings] = entries.front();
-  if (std::find(names.begin(), names.end(), name) == names.end()) {
-    const auto near = nearest_word(name, names);
-    value.fail("unknown strategy " + name + (near ? " (did you mean " + *near + "?)" : ""));
-  }
-  choice.name = name;
-  if (!settings.is_null()) {
-    YamlMap keys = settings.map();
-    if (name == "gather-broadcast")
-      if (const auto bytes = keys.optional("bucket_bytes")) {
-        choice.bucket_bytes = bytes->bytes();
-        if (*choice.bucket_bytes < 1) bytes->fail("expected at least 1 byte");
-      }
-    keys.finish();
-  }
-  return choice;
-}
-
 }  // namespace transload

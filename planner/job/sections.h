@@ -22,6 +22,7 @@ ProblemInput parse_tensors(const YamlValue& tensors, const std::optional<YamlVal
 struct ModelJobPart {
   ProblemInput input;
   std::int64_t parameters = 0;  // elements of the tensors that are moved
+  std::vector<RankGroups> source_groups;
   std::vector<std::string> unplaced;
   std::vector<NeedsConversion> needs_conversion;
   std::vector<SpanningGroups> spanning_groups;

@@ -180,6 +180,26 @@ void PlanBuilder::set_staging(std::int32_t rank, SlotClass slot_class, std::uint
   tables_.staging_slot_bytes[index] = slot_bytes;
 }
 
+std::int32_t PlanBuilder::first_slot(std::int32_t rank, SlotClass slot_class) const {
+  const std::size_t row = static_cast<std::size_t>(rank) * kSlotClasses;
+  std::uint32_t slots = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(slot_class); ++i)
+    slots += tables_.staging_slots[row + i];
+  return static_cast<std::int32_t>(slots);
+}
+
+std::uint64_t PlanBuilder::next_key() const {
+  std::uint64_t next = 0;
+  for (const OpSpec& op : ops_) next = std::max(next, op.key + 1);
+  return next;
+}
+
+std::int32_t PlanBuilder::next_group() const {
+  std::int32_t next = 0;
+  for (const OpSpec& op : ops_) next = std::max(next, op.group + 1);
+  return next;
+}
+
 OpId PlanBuilder::add_op(const OpSpec& op) {
   ops_.push_back(op);
   if (path_finder_ && op.kind == OpKind::kTransfer) path_finder_(ops_.back());

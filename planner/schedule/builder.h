@@ -126,12 +126,18 @@ class PlanBuilder {
   void set_staging(std::int32_t rank, SlotClass slot_class, std::uint32_t slots,
                    std::uint64_t slot_bytes);
 
+  // The number of the rank's first slot of the class, as far as its staging is set.
+  std::int32_t first_slot(std::int32_t rank, SlotClass slot_class) const;
+
   // Returns a handle (insertion number) for add_after / add_stream.
   OpId add_op(const OpSpec& op);
   void add_after(OpId op, OpId predecessor);
   void add_stream(OpId op, OpId upstream);
   void reserve_ops(std::size_t operations, std::size_t edges);
   std::size_t operations() const { return ops_.size(); }
+  // What follows all operations so far.
+  std::uint64_t next_key() const;
+  std::int32_t next_group() const;
 
   Plan seal(const PlanHeader& header);
 

@@ -58,7 +58,7 @@ RouteSet assign_p2p(const ReshardProblem& problem, const Demand& demand, const F
             last->out_port == ports.out && last->in_port == ports.in) {
           last->end = end;
         } else {
-          set.routes.push_back({c, begin, end, source, receiver, ports.out, ports.in, 0, 0});
+          set.routes.push_back({c, begin, end, source, receiver, ports.out, ports.in});
         }
         begin = end;
       }

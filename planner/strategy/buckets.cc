@@ -42,11 +42,11 @@ class BucketMaker {
             if (holders != 0)
               cells.push_back({box, holders, volume(box) * element_bytes(group.dtype)});
           });
-      load_run_.push_back(shortest_load_run(group));
+      load_run_.push_back(shortest_load_run(problem, group));
     }
   }
 
-  std::vector<Bucket> make(std::int64_t bucket_bytes) {
+  std::vector<Bucket> make(std::int64_t bucket_bytes, const TensorFilter& packed) {
     std::vector<Bucket> buckets;
     std::vector<Piece> pieces;
     std::int64_t bytes = 0;
@@ -58,6 +58,7 @@ class BucketMaker {
       tensors = 0;
     };
     for (std::uint32_t tensor : export_order(problem_)) {
+      if (packed && !packed(tensor)) continue;
       bytes += add_tensor(tensor, pieces);
       ++tensors;
       if (bytes >= bucket_bytes) close();
@@ -67,21 +68,6 @@ class BucketMaker {
   }
 
  private:
-  std::int64_t shortest_load_run(const TensorGroup& group) const {
-    std::int64_t run = 0;
-    const Box whole = whole_box(group.shape);
-    const Layout& layout = problem_.layouts[group.destination];
-    for (const RankBox& shard : layout.shards) {
-      // As long as both the bucket (whole tensors, row-major) and the shard's own storage allow.
-      const std::int64_t bytes =
-          std::min(contiguous_run(whole, shard.box),
-                   contiguous_run(layout, shard, shard.box, dtype_bits(group.dtype))) *
-          element_bytes(group.dtype);
-      if (run == 0 || bytes < run) run = bytes;
-    }
-    return run;
-  }
-
   std::int64_t add_tensor(std::uint32_t tensor, std::vector<Piece>& pieces) {
     const std::size_t g = group_of_[tensor];
     std::int64_t bytes = 0;
@@ -184,10 +170,26 @@ std::vector<std::uint32_t> export_order(const ReshardProblem& problem) {
   return order;
 }
 
+std::int64_t shortest_load_run(const ReshardProblem& problem, const TensorGroup& group) {
+  std::int64_t run = 0;
+  const Box whole = whole_box(group.shape);
+  const Layout& layout = problem.layouts[group.destination];
+  for (const RankBox& shard : layout.shards) {
+    // As long as both the bucket (whole tensors, row-major) and the shard's own storage allow.
+    const std::int64_t bytes =
+        std::min(contiguous_run(whole, shard.box),
+                 contiguous_run(layout, shard, shard.box, dtype_bits(group.dtype))) *
+        element_bytes(group.dtype);
+    if (run == 0 || bytes < run) run = bytes;
+  }
+  return run;
+}
+
 std::vector<Bucket> make_buckets(PlanBuilder& builder, const ReshardProblem& problem,
                                  std::int64_t bucket_bytes,
-                                 const std::function<std::int64_t(Rank)>& place_of) {
-  return BucketMaker(builder, problem, place_of).make(bucket_bytes);
+                                 const std::function<std::int64_t(Rank)>& place_of,
+                                 const TensorFilter& packed) {
+  return BucketMaker(builder, problem, place_of).make(bucket_bytes, packed);
 }
 
 }  // namespace transload

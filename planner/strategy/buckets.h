@@ -1,5 +1,5 @@
 // Packing tensors into broadcast buckets, and every bucket into parts by the rank that contributes
-// them. Internal to gather-broadcast.
+// them. Internal to planner/strategy.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +36,18 @@ struct Bucket {
 // time.
 std::vector<std::uint32_t> export_order(const ReshardProblem& problem);
 
+// Bytes of the shortest contiguous run in which an engine loads tensors of the group out of a
+// bucket of whole tensors.
+std::int64_t shortest_load_run(const ReshardProblem& problem, const TensorGroup& group);
+
+// Which tensors a strategy packs; empty: all.
+using TensorFilter = std::function<bool(std::uint32_t tensor)>;
+
 // Adds one bundle per bucket of at least `bucket_bytes` (the last one may be smaller; a bucket may
 // overshoot by one tensor). `place_of` ranks the owners: parts of a bucket are ordered by it.
 std::vector<Bucket> make_buckets(PlanBuilder& builder, const ReshardProblem& problem,
                                  std::int64_t bucket_bytes,
-                                 const std::function<std::int64_t(Rank)>& place_of);
+                                 const std::function<std::int64_t(Rank)>& place_of,
+                                 const TensorFilter& packed);
 
 }  // namespace transload

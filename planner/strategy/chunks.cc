@@ -6,8 +6,6 @@ namespace transload {
 namespace {
 
 constexpr std::int64_t kCutAlignment = 256;
-// Finer than this and a plan for 512 ranks outgrows its limit of 4e5 transfers.
-constexpr std::int64_t kChunksPerPort = 400;
 
 std::int64_t integer_sqrt(unsigned __int128 value) {
   unsigned __int128 low = 0;
@@ -24,13 +22,12 @@ std::int64_t integer_sqrt(unsigned __int128 value) {
 
 }  // namespace
 
-std::int64_t auto_chunk_bytes(const Fabric& fabric, const RouteSet& routes, std::uint32_t window) {
+std::int64_t auto_chunk_bytes(const Fabric& fabric, const RouteSet& routes, std::uint32_t window,
+                              std::int64_t fill_chunks) {
   std::vector<std::int64_t> bytes(fabric.port_rate.size(), 0);
-  std::int64_t depth = 1;
   for (const Route& route : routes.routes) {
     bytes[static_cast<std::size_t>(route.out_port)] += route.end - route.begin;
     bytes[static_cast<std::size_t>(route.in_port)] += route.end - route.begin;
-    if (route.fan_out_count > 0) depth = 2;
   }
   // The most loaded port in time; of equals the first.
   std::size_t port = 0;
@@ -45,27 +42,60 @@ std::int64_t auto_chunk_bytes(const Fabric& fabric, const RouteSet& routes, std:
       overhead_ps * static_cast<unsigned __int128>(fabric.port_rate[port]) / 1'000'000'000'000u;
   const std::int64_t root =
       integer_sqrt(overhead_bytes * static_cast<unsigned __int128>(bytes[port]) /
-                   static_cast<unsigned __int128>(std::max<std::int64_t>(1, depth - 1)));
-  return std::clamp(std::max(root, bytes[port] / kChunksPerPort), kMinChunk, kMaxChunk);
+                   static_cast<unsigned __int128>(std::max<std::int64_t>(1, fill_chunks)));
+  return std::clamp(root, kMinChunk, kMaxChunk);
 }
 
-std::vector<Chunk> cut_chunks(const RouteSet& routes, std::int64_t chunk_bytes) {
+std::uint64_t count_transfers(const RouteSet& routes, const RouteTrees& trees,
+                              const std::vector<Chunk>& chunks) {
+  std::uint64_t transfers = 0;
+  std::vector<std::uint32_t> pending;
+  for (const Chunk& chunk : chunks) {
+    pending.assign(1, chunk.route);
+    while (!pending.empty()) {
+      const std::uint32_t r = pending.back();
+      pending.pop_back();
+      transfers += 1 + routes.routes[r].fan_out_count;
+      for (const std::uint32_t child : trees.children(r))
+        if (routes.routes[child].begin <= chunk.begin &&
+            chunk.begin + chunk.bytes <= routes.routes[child].end)
+          pending.push_back(child);
+    }
+  }
+  return transfers;
+}
+
+namespace {
+
+// Cuts [begin, end) of a tree into equal chunks; `number` counts on.
+void cut_range(std::uint32_t root, std::int64_t begin, std::int64_t end, std::int64_t chunk_bytes,
+               std::uint32_t& number, std::vector<Chunk>& chunks) {
+  const std::int64_t bytes = end - begin;
+  const std::int64_t count = std::max<std::int64_t>(1, (bytes + chunk_bytes - 1) / chunk_bytes);
+  std::int64_t at = 0;
+  for (std::int64_t i = 1; i <= count; ++i) {
+    const auto exact = static_cast<std::int64_t>(static_cast<__int128>(bytes) * i / count);
+    // Small test jobs ask for chunks below the alignment; then the exact cut is the right one.
+    const std::int64_t aligned =
+        chunk_bytes >= 4 * kCutAlignment ? exact / kCutAlignment * kCutAlignment : exact;
+    const std::int64_t to = i == count ? bytes : aligned;
+    if (to <= at && bytes > 0) continue;
+    chunks.push_back({root, number++, begin + at, to - at});
+    at = to;
+  }
+}
+
+}  // namespace
+
+std::vector<Chunk> cut_chunks(const RouteSet& routes, const RouteTrees& trees,
+                              std::int64_t chunk_bytes) {
   std::vector<Chunk> chunks;
-  for (std::uint32_t r = 0; r < routes.routes.size(); ++r) {
-    const Route& route = routes.routes[r];
-    const std::int64_t bytes = route.end - route.begin;
-    const std::int64_t count = std::max<std::int64_t>(1, (bytes + chunk_bytes - 1) / chunk_bytes);
-    std::int64_t at = 0;
+  for (const std::uint32_t root : trees.roots()) {
     std::uint32_t number = 0;
-    for (std::int64_t i = 1; i <= count; ++i) {
-      const auto exact = static_cast<std::int64_t>(static_cast<__int128>(bytes) * i / count);
-      // Small test jobs ask for chunks below the alignment; then the exact cut is the right one.
-      const std::int64_t aligned =
-          chunk_bytes >= 4 * kCutAlignment ? exact / kCutAlignment * kCutAlignment : exact;
-      const std::int64_t end = i == count ? bytes : aligned;
-      if (end <= at && bytes > 0) continue;
-      chunks.push_back({r, number++, route.begin + at, end - at});
-      at = end;
+    std::int64_t begin = routes.routes[root].begin;
+    for (const std::int64_t cut : trees.cuts(root)) {
+      cut_range(root, begin, cut, chunk_bytes, number, chunks);
+      begin = cut;
     }
   }
   return chunks;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "planner/job/job.h"
-#include "planner/strategy/routes.h"
+#include "planner/strategy/route_trees.h"
 
 namespace transload {
 
@@ -13,18 +13,30 @@ inline constexpr std::int64_t kMinChunk = std::int64_t{4} << 20;
 inline constexpr std::int64_t kMaxChunk = std::int64_t{128} << 20;
 
 struct Chunk {
-  std::uint32_t route = 0;
+  std::uint32_t route = 0;   // the root of its route tree
   std::uint32_t number = 0;  // within its route
   std::int64_t begin = 0;    // byte range of the class's packed order
   std::int64_t bytes = 0;
 };
 
-// clamp(sqrt(o * beta * B / max(1, D - 1)), 4 MiB, 128 MiB), and at least B / 400: o = overhead /
-// window, beta and B the rate and bytes of the most loaded port, D the pipeline depth
-// (docs/ordering.md derives it). Integer square root, so that every machine agrees.
-std::int64_t auto_chunk_bytes(const Fabric& fabric, const RouteSet& routes, std::uint32_t window);
+// An automatic chunk grows until a plan has no more transfers than this (design: 4e5 for 512
+// ranks).
+inline constexpr std::uint64_t kMostTransfers = 400'000;
 
-// Cuts every route into equal chunks of at most `chunk_bytes`.
-std::vector<Chunk> cut_chunks(const RouteSet& routes, std::int64_t chunk_bytes);
+// clamp(sqrt(o * beta * B / fill), 4 MiB, 128 MiB): o = overhead / window, beta and B the rate and
+// bytes of the most loaded port, `fill_chunks` how many chunk times pass until the last port is
+// busy and the last chunk is through (docs/ordering.md derives it). Integer square root, so that
+// every machine agrees.
+std::int64_t auto_chunk_bytes(const Fabric& fabric, const RouteSet& routes, std::uint32_t window,
+                              std::int64_t fill_chunks);
+
+// Transfers of the chunks, forwards and fan-out included.
+std::uint64_t count_transfers(const RouteSet& routes, const RouteTrees& trees,
+                              const std::vector<Chunk>& chunks);
+
+// Cuts every route tree into equal chunks of at most `chunk_bytes`; a chunk lies either inside or
+// outside the range of each route of its tree.
+std::vector<Chunk> cut_chunks(const RouteSet& routes, const RouteTrees& trees,
+                              std::int64_t chunk_bytes);
 
 }  // namespace transload

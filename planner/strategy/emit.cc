@@ -7,7 +7,7 @@
 #include "common/check.h"
 #include "common/error.h"
 #include "common/units.h"
-#include "planner/strategy/hops.h"
+#include "planner/strategy/slots.h"
 
 namespace transload {
 namespace {
@@ -25,25 +25,8 @@ void add_bundles(PlanBuilder& builder, const ReshardProblem& problem, const Dema
   }
 }
 
-// The slots of one class of one rank, taken in turn; each remembers who must be done before its
-// next use.
-class SlotRing {
- public:
-  void resize(std::uint32_t slots) { releasers_.resize(slots); }
-  // Takes the next slot; `op` waits for everybody who used it last.
-  std::uint32_t acquire(PlanBuilder& builder, OpId op) {
-    const std::uint32_t slot = next_;
-    next_ = next_ + 1 == releasers_.size() ? 0 : next_ + 1;
-    for (OpId before : releasers_[slot]) builder.add_after(op, before);
-    releasers_[slot].clear();
-    return slot;
-  }
-  void release_after(std::uint32_t slot, OpId op) { releasers_[slot].push_back(op); }
-
- private:
-  std::vector<std::vector<OpId>> releasers_;
-  std::uint32_t next_ = 0;
-};
+// Who must be done before each slot of a rank is used again.
+using Releasers = std::vector<std::vector<std::vector<OpId>>>;  // by rank and slot
 
 class Emitter {
  public:
@@ -57,40 +40,54 @@ class Emitter {
         runs_(runs) {}
 
   void emit(const std::vector<Hop>& hops, const StagingNeed& need, std::int64_t chunk_bytes) {
-    reserve_slots(need);
+    set_staging(need);
     builder_.reserve_ops(3 * hops.size(), 6 * hops.size());
-    landed_.assign(chunks_.size(), {});
+    landed_.assign(hops.size(), {});
     for (const Hop& hop : hops) emit_hop(hop);
     emit_locals(chunk_bytes);
   }
 
  private:
-  // The landing of a chunk that is handed on: which operation, into which slot.
+  // The landing of a chunk: which operation, into which slot of its rank.
   struct Landing {
     OpId op = 0;
-    std::uint32_t slot = 0;
+    std::int32_t slot = kNone;
+    bool wanted = true;
   };
 
-  void reserve_slots(const StagingNeed& need) {
-    send_.resize(need.send_slots.size());
-    land_.resize(need.land_slots.size());
-    send_slots_ = need.send_slots;
-    for (std::size_t rank = 0; rank < need.send_slots.size(); ++rank) {
-      send_[rank].resize(need.send_slots[rank]);
-      land_[rank].resize(need.land_slots[rank]);
-      builder_.set_staging(static_cast<Rank>(rank), SlotClass::kSend, need.send_slots[rank],
-                           static_cast<std::uint64_t>(need.send_bytes[rank]));
-      builder_.set_staging(static_cast<Rank>(rank), SlotClass::kLand, need.land_slots[rank],
-                           static_cast<std::uint64_t>(need.land_bytes[rank]));
+  void set_staging(const StagingNeed& need) {
+    const std::size_t ranks = need.send.slots.size();
+    land_first_ = need.send.slots;
+    relay_first_ = need.land.slots;
+    slots_.resize(ranks);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      relay_first_[rank] += land_first_[rank];
+      slots_[rank].resize(relay_first_[rank] + need.relay.slots[rank]);
+      const auto set = [&](SlotClass slot_class, const StagingNeed::PerRank& of) {
+        builder_.set_staging(static_cast<Rank>(rank), slot_class, of.slots[rank],
+                             static_cast<std::uint64_t>(of.bytes[rank]));
+      };
+      set(SlotClass::kSend, need.send);
+      set(SlotClass::kLand, need.land);
+      set(SlotClass::kRelay, need.relay);
     }
+  }
+
+  std::vector<OpId>& users(Rank rank, std::int32_t slot) {
+    return slots_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(slot)];
+  }
+
+  // `op` writes the slot next: it waits for everybody who used it last.
+  void take_slot(Rank rank, std::int32_t slot, OpId op) {
+    for (OpId before : users(rank, slot)) builder_.add_after(op, before);
+    users(rank, slot).clear();
   }
 
   OpSpec base(const Hop& hop) {
     const Chunk& chunk = chunks_[hop.chunk];
-    const Route& route = routes_.routes[chunk.route];
     OpSpec op;
     op.key = next_key_++;
-    op.bundle = static_cast<std::int32_t>(route.demand_class);
+    op.bundle = static_cast<std::int32_t>(routes_.routes[chunk.route].demand_class);
     op.begin = static_cast<std::uint64_t>(chunk.begin);
     op.bytes = static_cast<std::uint64_t>(chunk.bytes);
     op.chunk = chunk.number;
@@ -98,69 +95,60 @@ class Emitter {
   }
 
   void emit_hop(const Hop& hop) {
-    std::int32_t source_slot = kNone;
-    OpId packed = 0;
-    if (hop.packs) packed = emit_pack(hop, source_slot);
+    const OpId packed = hop.packs ? emit_pack(hop) : 0;
     OpSpec op = base(hop);
     op.kind = OpKind::kTransfer;
-    op.role =
-        hop.hop > 0 || is_nvlink(hop.source, hop.out_port) ? OpRole::kFanOut : OpRole::kInject;
+    op.role = role_of(hop);
     op.source = hop.source;
     op.destination = hop.destination;
     op.out_port = hop.out_port;
     op.in_port = hop.in_port;
     op.group = hop.group;
-    op.hop = static_cast<std::uint16_t>(hop.hop > 0 ? 2 : 1);
-    const Landing from = landed_[hop.chunk];
-    if (hop.hop > 0) source_slot = land_slot(hop.source, from.slot);
-    op.source_slot = source_slot;
-    std::uint32_t slot = 0;
-    const OpId transfer = static_cast<OpId>(builder_.operations());
-    if (hop.unpacks) {
-      slot = land_[static_cast<std::size_t>(hop.destination)].acquire(builder_, transfer);
-      op.destination_slot = land_slot(hop.destination, slot);
-    }
-    builder_.add_op(op);
-    if (hop.packs) {
-      builder_.add_after(transfer, packed);
-      send_[static_cast<std::size_t>(hop.source)].release_after(
-          static_cast<std::uint32_t>(source_slot), transfer);
-    }
-    if (hop.hop > 0) {
-      builder_.add_after(transfer, from.op);
-      land_[static_cast<std::size_t>(hop.source)].release_after(from.slot, transfer);
-    } else {
-      landed_[hop.chunk] = {transfer, slot};
-    }
-    if (hop.unpacks) emit_unpack(hop, transfer, slot);
+    op.hop = hop.depth;
+    if (hop.packs) op.source_slot = static_cast<std::int32_t>(hop.send_slot);
+    if (hop.from != kNoHop) op.source_slot = landed_[hop.from].slot;
+    if (hop.lands) op.destination_slot = land_slot(hop);
+    const OpId transfer = builder_.add_op(op);
+    if (hop.packs) builder_.add_after(transfer, packed);
+    if (hop.from != kNoHop) builder_.add_after(transfer, landed_[hop.from].op);
+    if (op.destination_slot != kNone) take_slot(hop.destination, op.destination_slot, transfer);
+    if (op.source_slot != kNone) users(hop.source, op.source_slot).push_back(transfer);
+    landed_[hop.id] = {transfer, op.destination_slot, hop.wanted};
+    if (hop.lands && hop.wanted) emit_unpack(hop, landed_[hop.id]);
   }
 
-  OpId emit_pack(const Hop& hop, std::int32_t& slot) {
+  OpRole role_of(const Hop& hop) const {
+    if (hop.from != kNoHop && !landed_[hop.from].wanted) return OpRole::kRelay;
+    if (fabric_.ranks[static_cast<std::size_t>(hop.source)].nvlink_out == hop.out_port)
+      return OpRole::kFanOut;
+    return hop.from == kNoHop ? OpRole::kInject : OpRole::kForward;
+  }
+
+  OpId emit_pack(const Hop& hop) {
     OpSpec op = base(hop);
     op.kind = OpKind::kCopy;
     op.role = OpRole::kPack;
     op.source = op.destination = hop.source;
     op.out_port = fabric_.ranks[static_cast<std::size_t>(hop.source)].pack;
     op.run_bytes = hop.pack_run;
-    const auto pack = static_cast<OpId>(builder_.operations());
-    slot = static_cast<std::int32_t>(
-        send_[static_cast<std::size_t>(hop.source)].acquire(builder_, pack));
-    op.destination_slot = slot;
-    return builder_.add_op(op);
+    op.destination_slot = static_cast<std::int32_t>(hop.send_slot);
+    const OpId pack = builder_.add_op(op);
+    take_slot(hop.source, op.destination_slot, pack);
+    return pack;
   }
 
-  void emit_unpack(const Hop& hop, OpId transfer, std::uint32_t slot) {
+  void emit_unpack(const Hop& hop, const Landing& landing) {
     OpSpec op = base(hop);
     op.kind = OpKind::kCopy;
     op.role = OpRole::kUnpack;
     op.source = op.destination = hop.destination;
     op.out_port = fabric_.ranks[static_cast<std::size_t>(hop.destination)].unpack;
     op.run_bytes = hop.unpack_run;
-    op.source_slot = land_slot(hop.destination, slot);
-    op.hop = static_cast<std::uint16_t>(hop.hop > 0 ? 3 : 2);
+    op.source_slot = landing.slot;
+    op.hop = static_cast<std::uint16_t>(hop.depth + 1);
     const OpId unpack = builder_.add_op(op);
-    builder_.add_after(unpack, transfer);
-    land_[static_cast<std::size_t>(hop.destination)].release_after(slot, unpack);
+    builder_.add_after(unpack, landing.op);
+    users(hop.destination, landing.slot).push_back(unpack);
   }
 
   // Local copies wait for nobody and nobody waits for them: they come last in every list.
@@ -190,12 +178,10 @@ class Emitter {
     }
   }
 
-  std::int32_t land_slot(Rank rank, std::uint32_t slot) const {
-    return static_cast<std::int32_t>(send_slots_[static_cast<std::size_t>(rank)] + slot);
-  }
-
-  bool is_nvlink(Rank source, std::int32_t out_port) const {
-    return fabric_.ranks[static_cast<std::size_t>(source)].nvlink_out == out_port;
+  std::int32_t land_slot(const Hop& hop) const {
+    const auto rank = static_cast<std::size_t>(hop.destination);
+    return static_cast<std::int32_t>((hop.wanted ? land_first_ : relay_first_)[rank] +
+                                     hop.land_slot);
   }
 
   PlanBuilder& builder_;
@@ -204,12 +190,21 @@ class Emitter {
   const RouteSet& routes_;
   const std::vector<Chunk>& chunks_;
   const ClassRuns& runs_;
-  std::vector<SlotRing> send_;
-  std::vector<SlotRing> land_;
-  std::vector<std::uint32_t> send_slots_;
-  std::vector<Landing> landed_;  // by chunk
+  Releasers slots_;
+  std::vector<std::uint32_t> land_first_;  // by rank: its first slot of the class
+  std::vector<std::uint32_t> relay_first_;
+  std::vector<Landing> landed_;  // by hop id
   std::uint64_t next_key_ = 0;
 };
+
+// Chunk times until every port is busy and the last chunk is through. NVLink fan-out adds one. A
+// landing that others wait for is forwarded to one after the other; under groups the first forward
+// starts a whole group later.
+std::int64_t fill_chunks(const RouteTrees& trees, const EmitOptions& options) {
+  if (trees.most_forwards() == 0) return trees.depth() - 1;
+  const bool grouped = options.discipline == Discipline::kGroups;
+  return std::max<std::int64_t>(trees.most_forwards(), grouped ? options.colours : 0) + 1;
+}
 
 }  // namespace
 
@@ -217,12 +212,22 @@ EmitResult emit_routes(PlanBuilder& builder, const ReshardProblem& problem, cons
                        const Fabric& fabric, const RouteSet& routes, const EmitOptions& options) {
   add_bundles(builder, problem, demand);
   const ClassRuns runs(problem, demand);
+  const RouteTrees trees(routes, fabric);
   EmitOptions shape = options;
-  if (shape.chunk_bytes == 0) shape.chunk_bytes = auto_chunk_bytes(fabric, routes, shape.window);
+  const bool auto_chunk = shape.chunk_bytes == 0;
+  if (auto_chunk)
+    shape.chunk_bytes = auto_chunk_bytes(fabric, routes, shape.window, fill_chunks(trees, options));
+  bool fitted = false;  // to the limit of transfers; staging may still ask for smaller chunks
   while (true) {
-    const std::vector<Chunk> chunks = cut_chunks(routes, shape.chunk_bytes);
-    const std::vector<Hop> hops = order_hops(runs, fabric, routes, chunks, shape);
-    const StagingNeed need = staging_need(hops, chunks, fabric, shape);
+    const std::vector<Chunk> chunks = cut_chunks(routes, trees, shape.chunk_bytes);
+    if (auto_chunk && !fitted && shape.chunk_bytes < kMaxChunk &&
+        count_transfers(routes, trees, chunks) > kMostTransfers) {
+      shape.chunk_bytes = std::min(kMaxChunk, shape.chunk_bytes * 5 / 4);
+      continue;
+    }
+    fitted = true;
+    std::vector<Hop> hops = order_hops(runs, fabric, routes, trees, chunks, shape);
+    const StagingNeed need = assign_slots(hops, chunks, fabric, shape);
     const bool grouped = shape.discipline == Discipline::kGroups;
     std::uint32_t& width = grouped ? shape.colours : shape.window;
     if (grouped && width > 1 &&

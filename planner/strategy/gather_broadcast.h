@@ -7,11 +7,30 @@
 // stream edges.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "planner/job/job.h"
 #include "planner/schedule/plan_file.h"
+#include "planner/strategy/buckets.h"
+#include "planner/strategy/fabric.h"
+#include "planner/strategy/gather_constants.h"
 #include "planner/strategy/strategy.h"
 
 namespace transload {
+
+// The collectives of a job's tensors, or of some of them, as operations after those that the
+// builder has; they wait for `gate`.
+struct GatherBroadcastPart {
+  TensorFilter packed;
+  Discipline discipline = Discipline::kWindows;
+  std::optional<std::int64_t> bucket_bytes;  // empty: the system's own size
+  std::vector<OpId> gate;
+};
+// Returns the size of a bucket.
+std::int64_t emit_gather_broadcast(PlanBuilder& builder, const Fabric& fabric, const Job& job,
+                                   const GatherConstants& constants,
+                                   const GatherBroadcastPart& part);
 
 // Completes `header` (window, notes, assumptions) and seals the plan.
 Plan plan_gather_broadcast(const Job& job, const PlanningInput& input,

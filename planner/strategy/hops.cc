@@ -1,148 +1,210 @@
 #include "planner/strategy/hops.h"
 
 #include <algorithm>
-#include <tuple>
 
+#include "common/check.h"
+#include "common/units.h"
+#include "planner/strategy/colouring.h"
 #include "planner/strategy/list_order.h"
 
 namespace transload {
 namespace {
 
-// Colours the transfers in list order: a colour holds each port at most once per unit, and a port's
-// colours rise along its list.
-std::vector<std::int32_t> colour_groups(const std::vector<std::uint32_t>& order,
-                                        const std::vector<PortJob>& jobs, const Fabric& fabric,
-                                        std::uint32_t colours) {
-  struct PortState {
-    std::int32_t colour = 0;
-    std::uint32_t used = 0;
-  };
-  std::vector<PortState> ports(fabric.port_rate.size());
-  std::vector<std::int32_t> groups(jobs.size());
-  const auto earliest = [&](std::int32_t port) {
-    const PortState& state = ports[static_cast<std::size_t>(port)];
-    return state.colour + (state.used < fabric.port_units[static_cast<std::size_t>(port)] ? 0 : 1);
-  };
-  const auto use = [&](std::int32_t port, std::int32_t colour) {
-    PortState& state = ports[static_cast<std::size_t>(port)];
-    state.used = state.colour == colour ? state.used + 1 : 1;
-    state.colour = colour;
-  };
-  for (std::uint32_t job : order) {
-    const std::int32_t colour = std::max(earliest(jobs[job].out_port), earliest(jobs[job].in_port));
-    use(jobs[job].out_port, colour);
-    use(jobs[job].in_port, colour);
-    groups[job] = colour / static_cast<std::int32_t>(colours);
-  }
-  return groups;
+std::uint32_t short_run(std::int64_t bytes) {
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(bytes, UINT32_MAX));
 }
 
+// Every chunk's hops, parents before children.
 class HopMaker {
  public:
   HopMaker(const ClassRuns& runs, const Fabric& fabric, const RouteSet& routes,
-           const std::vector<Chunk>& chunks)
-      : runs_(runs), fabric_(fabric), routes_(routes), chunks_(chunks) {}
+           const RouteTrees& trees, const std::vector<Chunk>& chunks)
+      : runs_(runs), fabric_(fabric), routes_(routes), trees_(trees), chunks_(chunks) {}
 
-  void add_chunk(std::uint32_t number, std::int32_t group, std::vector<Hop>& hops) const {
-    const Chunk& chunk = chunks_[number];
-    const Route& route = routes_.routes[chunk.route];
-    const RangeRuns at_source =
-        runs_.on_rank(route.demand_class, chunk.begin, chunk.bytes, route.source, Side::kSource);
-    Hop first{number,
-              0,
-              group,
-              route.source,
-              route.landing,
-              route.out_port,
-              route.in_port,
-              !at_source.single,
-              false,
-              static_cast<std::uint32_t>(std::min<std::int64_t>(at_source.mean_run, UINT32_MAX)),
-              0};
-    land(first, chunk, route, route.fan_out_count > 0);
-    hops.push_back(first);
-    for (std::uint32_t j = 0; j < route.fan_out_count; ++j) {
-      const Rank to = routes_.fan_out[route.fan_out_first + j];
-      Hop next{number,
-               static_cast<std::uint16_t>(j + 1),
-               group == kNone ? kNone : group + 1,
-               route.landing,
-               to,
-               fabric_.ranks[static_cast<std::size_t>(route.landing)].nvlink_out,
-               fabric_.ranks[static_cast<std::size_t>(to)].nvlink_in,
-               false,
-               false,
-               0,
-               0};
-      land(next, chunk, route, false);
-      hops.push_back(next);
-    }
+  std::vector<Hop> make() {
+    for (std::uint32_t c = 0; c < chunks_.size(); ++c) add_route(c, chunks_[c].route, kNoHop);
+    return std::move(hops_);
   }
 
  private:
+  void add_route(std::uint32_t number, std::uint32_t r, std::uint32_t from) {
+    const Chunk& chunk = chunks_[number];
+    const Route& route = routes_.routes[r];
+    const std::uint32_t id =
+        add_hop(number, from, route.source, route.landing, {route.out_port, route.in_port});
+    hops_[id].wanted = route.wanted;
+    if (from == kNoHop) {
+      const RangeRuns at =
+          runs_.on_rank(route.demand_class, chunk.begin, chunk.bytes, route.source, Side::kSource);
+      hops_[id].packs = !at.single;
+      hops_[id].pack_run = short_run(at.mean_run);
+    }
+    for (std::uint32_t j = 0; j < route.fan_out_count; ++j) {
+      const Rank to = routes_.fan_out[route.fan_out_first + j];
+      land(add_hop(number, id, route.landing, to,
+                   {fabric_.ranks[static_cast<std::size_t>(route.landing)].nvlink_out,
+                    fabric_.ranks[static_cast<std::size_t>(to)].nvlink_in}));
+    }
+    for (const std::uint32_t child : trees_.children(r)) {
+      const Route& next = routes_.routes[child];
+      if (next.begin <= chunk.begin && chunk.begin + chunk.bytes <= next.end)
+        add_route(number, child, id);
+    }
+    land(id);
+  }
+
+  std::uint32_t add_hop(std::uint32_t number, std::uint32_t from, Rank source, Rank destination,
+                        PortPair ports) {
+    Hop hop;
+    hop.chunk = number;
+    hop.id = static_cast<std::uint32_t>(hops_.size());
+    hop.from = from;
+    hop.source = source;
+    hop.destination = destination;
+    hop.out_port = ports.out;
+    hop.in_port = ports.in;
+    if (from != kNoHop) {
+      hop.depth = static_cast<std::uint16_t>(hops_[from].depth + 1);
+      ++hops_[from].forwards;
+    }
+    hops_.push_back(hop);
+    return hop.id;
+  }
+
   // A chunk that is handed on must stay in a slot; others may go straight into their tensor.
-  void land(Hop& hop, const Chunk& chunk, const Route& route, bool handed_on) const {
-    const RangeRuns at = runs_.on_rank(route.demand_class, chunk.begin, chunk.bytes,
-                                       hop.destination, Side::kDestination);
-    hop.unpacks = handed_on || !at.single;
-    hop.unpack_run = static_cast<std::uint32_t>(std::min<std::int64_t>(at.mean_run, UINT32_MAX));
+  void land(std::uint32_t id) {
+    Hop& hop = hops_[id];
+    hop.lands = hop.forwards > 0;
+    if (!hop.wanted) {
+      TRANSLOAD_CHECK(hop.lands, "a relay hands on all that it lands");
+      return;
+    }
+    const Chunk& chunk = chunks_[hop.chunk];
+    const RangeRuns at = runs_.on_rank(routes_.routes[chunk.route].demand_class, chunk.begin,
+                                       chunk.bytes, hop.destination, Side::kDestination);
+    hop.lands |= !at.single;
+    hop.unpack_run = short_run(at.mean_run);
   }
 
   const ClassRuns& runs_;
   const Fabric& fabric_;
   const RouteSet& routes_;
+  const RouteTrees& trees_;
   const std::vector<Chunk>& chunks_;
+  std::vector<Hop> hops_;
 };
 
-// Under groups a slot may only be reused two groups later (its chunk is handed on one group after
-// it landed, and a group waits for all of its slots): as many slots as two neighbouring groups
-// fill.
-class GroupPeaks {
+// Which hops list scheduling orders: those that leave a holder, and forwards over a NIC. Other hops
+// follow what they hand on; NVLink hops to a rank that only lends its NIC go directly before it.
+class HopOrder {
  public:
-  explicit GroupPeaks(std::size_t ranks) : ranks_(ranks) {}
-  void add(Rank rank, std::int32_t group) {
-    State& state = ranks_[static_cast<std::size_t>(rank)];
-    if (group != state.group) {
-      state.before = group == state.group + 1 ? state.now : 0;
-      state.now = 0;
-      state.group = group;
+  HopOrder(const std::vector<Hop>& hops, const std::vector<Chunk>& chunks, const Fabric& fabric)
+      : hops_(hops),
+        leads_(hops.size(), false),
+        follows_(hops.size(), false),
+        follower_first_(hops.size() + 1, 0) {
+    std::vector<std::uint32_t> job_of(hops.size(), kNoJob);  // or of its nearest ancestor with one
+    const auto over_nvlink = [&](const Hop& hop) {
+      return fabric.ranks[static_cast<std::size_t>(hop.source)].nvlink_out == hop.out_port;
+    };
+    for (const Hop& hop : hops) {
+      const bool nvlink = over_nvlink(hop);
+      const std::uint32_t before = hop.from == kNoHop ? kNoJob : job_of[hop.from];
+      // Its one forward stands next: hops are made parents first.
+      if (hop.from == kNoHop && nvlink && !hop.wanted && hop.forwards == 1 &&
+          !over_nvlink(hops[hop.id + 1])) {
+        leads_[hop.id] = true;
+        continue;
+      }
+      if (hop.from != kNoHop && nvlink) {
+        job_of[hop.id] = before;
+        follows_[hop.id] = true;
+        ++follower_first_[hop.from + 1];
+        continue;
+      }
+      job_of[hop.id] = static_cast<std::uint32_t>(jobs_.size());
+      jobs_.push_back({hop.out_port, hop.in_port, chunks[hop.chunk].bytes, before});
+      hop_of_job_.push_back(hop.id);
     }
-    ++state.now;
-    state.peak = std::max(state.peak, state.now + state.before);
+    link_followers();
   }
-  std::uint32_t peak(std::size_t rank) const { return ranks_[rank].peak; }
+
+  std::vector<Hop> in_order(const Fabric& fabric, const ForwardRules& rules) const {
+    std::vector<Hop> ordered;
+    ordered.reserve(hops_.size());
+    for (const std::uint32_t job : best_order(fabric, rules)) {
+      const std::uint32_t from = hops_[hop_of_job_[job]].from;
+      if (from != kNoHop && leads_[from]) ordered.push_back(hops_[from]);
+      add_with_followers(hop_of_job_[job], ordered);
+    }
+    return ordered;
+  }
 
  private:
-  struct State {
-    std::int32_t group = -2;
-    std::uint32_t now = 0;
-    std::uint32_t before = 0;
-    std::uint32_t peak = 0;
-  };
-  std::vector<State> ranks_;
+  // The shortest of the list schedules by several rules; without forwards they are all one.
+  std::vector<std::uint32_t> best_order(const Fabric& fabric, const ForwardRules& base) const {
+    std::vector<ForwardRules> candidates = {base};
+    if (std::any_of(jobs_.begin(), jobs_.end(),
+                    [](const PortJob& job) { return job.after != kNoJob; })) {
+      ForwardRules rules = base;
+      rules.paced = rules.spread = true;
+      candidates.push_back(rules);
+      rules.make_room = true;
+      candidates.push_back(rules);
+    }
+    ListOrder best;
+    for (const ForwardRules& rules : candidates) {
+      ListOrder order = list_order(jobs_, fabric.port_rate, fabric.port_units, rules);
+      if (best.jobs.empty() || order.makespan_ps < best.makespan_ps) best = std::move(order);
+    }
+    return best.jobs;
+  }
+
+  void link_followers() {
+    for (std::size_t i = 0; i < hops_.size(); ++i) follower_first_[i + 1] += follower_first_[i];
+    follower_.resize(follower_first_.back());
+    std::vector<std::uint32_t> next(follower_first_.begin(), follower_first_.end() - 1);
+    for (const Hop& hop : hops_)
+      if (follows_[hop.id]) follower_[next[hop.from]++] = hop.id;
+  }
+
+  void add_with_followers(std::uint32_t id, std::vector<Hop>& ordered) const {
+    ordered.push_back(hops_[id]);
+    for (std::uint32_t i = follower_first_[id]; i < follower_first_[id + 1]; ++i)
+      add_with_followers(follower_[i], ordered);
+  }
+
+  const std::vector<Hop>& hops_;
+  std::vector<PortJob> jobs_;
+  std::vector<std::uint32_t> hop_of_job_;
+  std::vector<bool> leads_;    // by hop: goes directly before the one that forwards it
+  std::vector<bool> follows_;  // by hop: goes directly after the one that lands it
+  std::vector<std::uint32_t> follower_first_;
+  std::vector<std::uint32_t> follower_;
 };
+
+std::int64_t largest(const std::vector<Chunk>& chunks) {
+  std::int64_t bytes = 0;
+  for (const Chunk& chunk : chunks) bytes = std::max(bytes, chunk.bytes);
+  return bytes;
+}
 
 }  // namespace
 
 std::vector<Hop> order_hops(const ClassRuns& runs, const Fabric& fabric, const RouteSet& routes,
-                            const std::vector<Chunk>& chunks, const EmitOptions& options) {
-  std::vector<PortJob> jobs;
-  jobs.reserve(chunks.size());
-  for (const Chunk& chunk : chunks) {
-    const Route& route = routes.routes[chunk.route];
-    jobs.push_back({route.out_port, route.in_port, chunk.bytes});
-  }
-  const std::vector<std::uint32_t> order = list_order(jobs, fabric.port_rate, fabric.port_units);
+                            const RouteTrees& trees, const std::vector<Chunk>& chunks,
+                            const EmitOptions& options) {
+  const std::vector<Hop> made = HopMaker(runs, fabric, routes, trees, chunks).make();
   const bool grouped = options.discipline == Discipline::kGroups;
-  std::vector<std::int32_t> groups;
-  if (grouped) groups = colour_groups(order, jobs, fabric, options.colours);
-  const HopMaker maker(runs, fabric, routes, chunks);
-  std::vector<Hop> hops;
-  for (std::uint32_t number : order)
-    maker.add_chunk(number, grouped ? groups[number] : kNone, hops);
-  if (grouped)
+  ForwardRules rules;
+  rules.held_landings = grouped ? options.colours : options.window;
+  if (grouped) rules.delay_ps = options.colours * duration_ps(largest(chunks), fabric.slowest_nic);
+  std::vector<Hop> hops = HopOrder(made, chunks, fabric).in_order(fabric, rules);
+  if (grouped) {
+    colour_groups(hops, fabric, options.colours);
     std::stable_sort(hops.begin(), hops.end(),
                      [](const Hop& a, const Hop& b) { return a.group < b.group; });
+  }
   return hops;
 }
 
@@ -160,54 +222,6 @@ std::uint32_t most_operations_per_group(const std::vector<Hop>& hops, std::size_
     }
   }
   return most;
-}
-
-StagingNeed staging_need(const std::vector<Hop>& hops, const std::vector<Chunk>& chunks,
-                         const Fabric& fabric, const EmitOptions& options) {
-  const std::size_t ranks = fabric.ranks.size();
-  StagingNeed need{std::vector<std::uint32_t>(ranks, 0),
-                   std::vector<std::uint32_t>(ranks, 0),
-                   std::vector<std::int64_t>(ranks, 0),
-                   std::vector<std::int64_t>(ranks, 0),
-                   0,
-                   0};
-  const bool grouped = options.discipline == Discipline::kGroups;
-  GroupPeaks sends(ranks);
-  GroupPeaks landings(ranks);
-  for (const Hop& hop : hops) {
-    const std::int64_t bytes = chunks[hop.chunk].bytes;
-    const auto source = static_cast<std::size_t>(hop.source);
-    const auto destination = static_cast<std::size_t>(hop.destination);
-    if (hop.packs) {
-      ++need.send_slots[source];
-      need.send_bytes[source] = std::max(need.send_bytes[source], bytes);
-      if (grouped) sends.add(hop.source, hop.group);
-    }
-    if (hop.unpacks) {
-      ++need.land_slots[destination];
-      need.land_bytes[destination] = std::max(need.land_bytes[destination], bytes);
-      if (grouped) landings.add(hop.destination, hop.group);
-    }
-  }
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    std::uint32_t units = 1;
-    for (std::int32_t port : fabric.ranks[rank].nic_out)
-      units = std::max(units, fabric.port_units[static_cast<std::size_t>(port)]);
-    const std::uint32_t window_slots =
-        2 * options.window * units *
-        std::max<std::uint32_t>(1, static_cast<std::uint32_t>(fabric.ranks[rank].nic_out.size()));
-    need.send_slots[rank] =
-        std::min(need.send_slots[rank], grouped ? sends.peak(rank) : window_slots);
-    need.land_slots[rank] =
-        std::min(need.land_slots[rank], grouped ? landings.peak(rank) : window_slots);
-    const std::int64_t bytes = need.send_slots[rank] * need.send_bytes[rank] +
-                               need.land_slots[rank] * need.land_bytes[rank];
-    if (bytes > need.most_bytes) {
-      need.most_bytes = bytes;
-      need.most_rank = static_cast<Rank>(rank);
-    }
-  }
-  return need;
 }
 
 }  // namespace transload

@@ -1,6 +1,12 @@
 // Routes: what a point-to-point strategy decides. Who sends which bytes of a demand class to whom,
-// and who hands them on inside an NVLink domain. How they are cut, ordered and staged is common to
-// all strategies (planner/strategy/emit.h).
+// and who hands them on. How they are cut, ordered and staged is common to all strategies
+// (planner/strategy/emit.h).
+//
+// A route without a parent leaves a holder. A route with a parent forwards what the parent landed:
+// its source is the parent's landing rank, its bytes lie inside the parent's, and it may go over
+// the network to another domain or over NVLink. So routes form trees, of any depth, whose root is a
+// holder. A landing rank that does not want the bytes (a helper or a relay) keeps them in a slot
+// only.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +17,8 @@
 
 namespace transload {
 
+inline constexpr std::uint32_t kNoRoute = UINT32_MAX;
+
 struct Route {
   std::uint32_t demand_class = 0;  // also the number of its bundle
   std::int64_t begin = 0;          // byte range of the class's packed order
@@ -19,9 +27,12 @@ struct Route {
   Rank landing = 0;
   std::int32_t out_port = kNone;
   std::int32_t in_port = kNone;
-  std::uint32_t fan_out_first =
-      0;  // ranks of `RouteSet::fan_out` that the landing rank hands on to
+  // Ranks of `RouteSet::fan_out` that the landing rank hands the whole range on to over NVLink;
+  // all of them want it.
+  std::uint32_t fan_out_first = 0;
   std::uint32_t fan_out_count = 0;
+  std::uint32_t parent = kNoRoute;  // an earlier route of the set
+  bool wanted = true;               // the landing rank wants the bytes
 };
 
 // A rank that wants what it holds.

@@ -1,36 +1,15 @@
 #include "planner/strategy/strategy.h"
 
 #include <algorithm>
-#include <array>
+#include <utility>
+#include <vector>
 
-#include "common/check.h"
 #include "common/units.h"
 #include "planner/schedule/access.h"
-#include "planner/strategy/emit.h"
-#include "planner/strategy/gather_broadcast.h"
-#include "planner/strategy/routes.h"
-#include "planner/strategy/shard_rows.h"
+#include "planner/strategy/registry.h"
 
 namespace transload {
 namespace {
-
-constexpr std::array<StrategyInfo, 3> kStrategies = {{
-    {"transload", "v0",
-     "one copy per NVLink domain from the least loaded holders, fan-out over NVLink",
-     "window of W chunks per port, or groups of G colours"},
-    {"p2p", "", "every receiver gets its own copy from the holder with the fewest bytes assigned",
-     "at most 16 operations posted per NIC"},
-    {"gather-broadcast", "",
-     "trainers gather full tensors, one root broadcasts packed buckets to all",
-     "two buckets in flight, broadcasts in order on one communicator"},
-}};
-
-// Perplexity's engine posts without admission; 16 per NIC is our stated window for it.
-constexpr std::uint32_t kP2pWindow = 16;
-constexpr std::uint32_t kDefaultWindow = 8;
-constexpr std::uint32_t kDefaultColours = 16;
-// Granularity at which load is balanced over several holders.
-constexpr std::int64_t kPieceBytes = std::int64_t{32} << 20;
 
 PlanHeader base_header(const Job& job, const PlanningInput& input, const StrategyChoice& strategy,
                        Discipline discipline) {
@@ -51,45 +30,23 @@ PlanHeader base_header(const Job& job, const PlanningInput& input, const Strateg
   return header;
 }
 
-EmitOptions emit_options(const Job& job, const StrategyChoice& strategy, Discipline discipline) {
-  EmitOptions options;
-  options.discipline = discipline;
-  options.window =
-      strategy.name == "p2p" ? kP2pWindow : job.options.window.value_or(kDefaultWindow);
-  options.colours = job.options.colours.value_or(kDefaultColours);
-  options.chunk_bytes = job.options.chunk_bytes.value_or(0);
-  if (job.options.staging_bytes) options.staging_bytes = *job.options.staging_bytes;
-  return options;
-}
-
-Plan plan_routes(const Job& job, const PlanningInput& input, const StrategyChoice& strategy,
-                 Discipline discipline) {
-  PlanBuilder builder;
-  const Fabric fabric = add_fabric(builder, job.topology, job.problem);
-  add_tensors_and_shards(builder, job.problem);
-  const RouteSet routes = strategy.name == "p2p"
-                              ? assign_p2p(job.problem, input.demand, fabric, kPieceBytes)
-                              : assign_transload(job.problem, input.demand, fabric, kPieceBytes);
-  const EmitOptions options = emit_options(job, strategy, discipline);
-  const EmitResult result =
-      emit_routes(builder, job.problem, input.demand, fabric, routes, options);
-  PlanHeader header = base_header(job, input, strategy, discipline);
-  header.window = result.window;
-  header.colours_per_group = result.colours;
-  header.operations_per_group = options.operations_per_group;
-  header.chunk_bytes = static_cast<std::uint64_t>(result.chunk_bytes);
-  return builder.seal(header);
-}
-
 }  // namespace
 
-std::span<const StrategyInfo> strategies() { return kStrategies; }
+std::span<const StrategyInfo> strategies() {
+  static const std::vector<StrategyInfo> all = [] {
+    std::vector<StrategyInfo> infos;
+    for (const StrategyRow& row : strategy_rows()) infos.push_back(row.info);
+    return infos;
+  }();
+  return all;
+}
 
-const StrategyInfo& strategy_info(std::string_view name) {
-  const auto found = std::find_if(kStrategies.begin(), kStrategies.end(),
-                                  [&](const StrategyInfo& info) { return info.name == name; });
-  TRANSLOAD_CHECK(found != kStrategies.end(), "strategy names are validated when they are read");
-  return *found;
+const StrategyInfo& strategy_info(std::string_view name) { return strategy_row(name).info; }
+
+std::vector<Unsupported> refusals(const Job& job, const PlanningInput& input,
+                                  const StrategyChoice& strategy) {
+  const StrategyRow& row = strategy_row(strategy.name);
+  return row.refuse == nullptr ? std::vector<Unsupported>{} : row.refuse(job, input, strategy);
 }
 
 PlanningInput prepare(const Job& job) {
@@ -113,10 +70,10 @@ Discipline discipline_of(const Job& job) {
 
 Plan make_plan(const Job& job, const PlanningInput& input, const StrategyChoice& strategy,
                Discipline discipline) {
-  if (strategy.name == "gather-broadcast")
-    return plan_gather_broadcast(job, input, strategy,
-                                 base_header(job, input, strategy, discipline));
-  return plan_routes(job, input, strategy, discipline);
+  std::vector<Unsupported> limits = refusals(job, input, strategy);
+  if (!limits.empty()) throw UnsupportedError(strategy.name, std::move(limits));
+  return strategy_row(strategy.name)
+      .plan(job, input, strategy, base_header(job, input, strategy, discipline));
 }
 
 Plan make_plan(const Job& job) {

@@ -12,6 +12,7 @@
 #include "planner/demand/demand.h"
 #include "planner/job/job.h"
 #include "planner/schedule/plan_file.h"
+#include "planner/strategy/unsupported.h"
 
 namespace transload {
 
@@ -35,7 +36,8 @@ PlanningInput prepare(const Job& job);
 std::string executor_of(const Job& job);
 Discipline discipline_of(const Job& job);
 
-// Makes and seals the plan. InputError where the options cannot be met.
+// Makes and seals the plan. UnsupportedError where the system refuses the job (`refusals` in
+// planner/strategy/unsupported.h), InputError where the options cannot be met.
 Plan make_plan(const Job& job, const PlanningInput& input, const StrategyChoice& strategy,
                Discipline discipline);
 

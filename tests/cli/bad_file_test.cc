@@ -134,7 +134,7 @@ TEST_F(BadArguments, StrategiesAndDisciplines) {
   expect_refused({"plan", job(), "--discipline", "window"}, {"did you mean windows?"});
   expect_refused({"compare", job(), "--strategies", "p2p,"}, {"--strategy"});
   expect_refused({"compare", job(), "--strategies", "{p2p: "}, {"--strategies", "bracket"});
-  expect_refused({"compare", job(), "--strategies", "m2n"}, {"m2n", "transload"});
+  expect_refused({"compare", job(), "--strategies", "m2m"}, {"m2m", "transload"});
 }
 
 TEST_F(BadArguments, FilesThatCannotBeWritten) {

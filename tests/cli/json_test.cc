@@ -1,4 +1,5 @@
 // The JSON keys that shared scripts rely on, and the figures that the 8 x 8 job must have.
+#include "planner/strategy/strategy.h"
 #include "tests/cli/cli_fixture.h"
 
 namespace transload::testing {
@@ -189,12 +190,17 @@ TEST_F(Json8x8, SimulatesOneLinkToOneSecond) {
 TEST_F(Json8x8, CompareHasOneRowPerStrategy) {
   const Json json = json_of({"compare", job()});
   EXPECT_TRUE(json.contains("bound_s"));
-  ASSERT_EQ(json["rows"].size(), 3u);
-  for (const Json& row : json["rows"]) {
+  ASSERT_EQ(json["rows"].size(), strategies().size());
+  for (std::size_t i = 0; i < strategies().size(); ++i) {
+    const Json& row = json["rows"][i];
+    EXPECT_EQ(row["strategy"], strategies()[i].name);
     expect_keys(row, {"strategy", "mode", "refit_s", "ideal_s", "ratio_to_bound", "discipline",
                       "other_discipline_s", "network_bytes", "bottleneck", "unsupported"});
     EXPECT_EQ(row["discipline"], "windows");
-    EXPECT_GE(row["refit_s"].get<double>(), row["ideal_s"].get<double>());
+    if (row["unsupported"].empty())
+      EXPECT_GE(row["refit_s"].get<double>(), row["ideal_s"].get<double>());
+    else
+      EXPECT_TRUE(row["refit_s"].is_null());
   }
   const Json& gather = json["rows"][2];
   ASSERT_EQ(gather["strategy"], "gather-broadcast");
@@ -224,6 +230,64 @@ TEST_F(Json8x8, CompareSaysWhatIsUnsupported) {
   expect_keys(rows[0]["unsupported"][0], {"limit", "value", "tensor"});
   EXPECT_GT(rows[1]["refit_s"].get<double>(), 0);
   EXPECT_EQ(rows[1]["unsupported"], Json::array());
+}
+
+// Rows on one side, columns on the other: Megatron's planner has one dimension for both.
+TEST_F(Json8x8, CompareAndPlanNameTheLimitsOfASystem) {
+  const Json rows = json_of({"compare", job(), "--strategies", "awex,megatron"})["rows"];
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["unsupported"], Json::array());
+  EXPECT_TRUE(rows[1]["refit_s"].is_null());
+  ASSERT_EQ(rows[1]["unsupported"].size(), 1u);
+  EXPECT_EQ(rows[1]["unsupported"][0], (Json{{"limit", "the same sharded dimension on both sides"},
+                                             {"value", "0 and 1"},
+                                             {"tensor", "w"}}));
+  const CliResult plan = cli({"plan", job(), "--strategy", "megatron"});
+  EXPECT_EQ(plan.code, 2);
+  EXPECT_NE(plan.err.find("the same sharded dimension on both sides (tensor w: 0 and 1)"),
+            std::string::npos)
+      << plan.err;
+}
+
+TEST_F(Json8x8, CompareHasM2nInEachOfItsModes) {
+  const Json rows =
+      json_of({"compare", job(), "--strategies",
+               "m2n,m2n:parent-node-aware,m2n:parent-uniform,{m2n: {mode: direct}}"})["rows"];
+  ASSERT_EQ(rows.size(), 4u);
+  const char* const modes[] = {nullptr, "parent-node-aware", "parent-uniform", "direct"};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(rows[i]["strategy"], "m2n");
+    EXPECT_EQ(rows[i]["mode"], modes[i] == nullptr ? Json(nullptr) : Json(modes[i]));
+    EXPECT_EQ(rows[i]["unsupported"], Json::array());
+    EXPECT_GT(rows[i]["refit_s"].get<double>(), 0);
+  }
+  // Rows to columns without replicas: the pairs are the same whoever balances.
+  EXPECT_EQ(rows[1]["network_bytes"], rows[3]["network_bytes"]);
+}
+
+// Uneven rows on one side and both dimensions cut on the other: two limits, both named.
+TEST_F(Json8x8, M2nNamesEveryLimitInTheWay) {
+  std::string text = kEightByEight;
+  const std::string rows_of_two = "{mesh: {x: 2}, placements: [S(0)], ranks: 0-1}";
+  const std::string columns_of_four = "{mesh: {y: 4}, placements: [S(1)], ranks: 2-5}";
+  text.replace(text.find(rows_of_two), rows_of_two.size(),
+               "{mesh: {x: 2}, placements: [S(0)], sizes: {0: [5, 3]}, ranks: 0-1}");
+  text.replace(text.find(columns_of_four), columns_of_four.size(),
+               "{mesh: {y: 2, z: 2}, placements: [S(0), S(1)], ranks: 2-5}");
+  const std::string job = write("limits.yaml", text);
+  const Json row = json_of({"compare", job, "--strategies", "m2n,p2p"})["rows"][0];
+  EXPECT_TRUE(row["refit_s"].is_null());
+  EXPECT_EQ(row["unsupported"],
+            (Json::array({{{"limit", "shards of equal length"},
+                           {"value", "dimension 0 of length 8 in 2 on the source"},
+                           {"tensor", "w"}},
+                          {{"limit", "one sharded dimension per side"},
+                           {"value", "2 on the destination"},
+                           {"tensor", "w"}}})));
+  const CliResult plan = cli({"plan", job, "--strategy", "m2n"});
+  EXPECT_EQ(plan.code, 2);
+  for (const char* words : {"shards of equal length", "one sharded dimension per side", "tensor w"})
+    EXPECT_NE(plan.err.find(words), std::string::npos) << plan.err;
 }
 
 TEST_F(Json8x8, RunVerifiesEveryByte) {

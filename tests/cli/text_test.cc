@@ -43,7 +43,7 @@ TEST_F(Text, CompareNamesBoundDisciplineTopologyAndConstants) {
   expect_words(
       text_of({"compare", job()}),
       {"simulated refit", "ratio to bound", "ideal", "under groups", "network", "bottleneck",
-       "transload v0", "p2p", "gather-broadcast: export", "+ broadcast", "+ load",
+       "transload", "p2p", "gather-broadcast: export", "+ broadcast", "+ load",
        "bound: ", "src_once", "discipline windows", "inline", "(fitted: ", "(assumed: "});
 }
 

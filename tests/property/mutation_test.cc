@@ -13,6 +13,7 @@
 #include "executor/run.h"
 #include "planner/schedule/check/check_plan.h"
 #include "planner/strategy/strategy.h"
+#include "tests/planner/strategy/m2n/m2n_jobs.h"
 #include "tests/testing/mutate.h"
 #include "tests/testing/random_job.h"
 
@@ -48,19 +49,42 @@ Fate fate_of(const Plan& plan, const testing::Mutation& mutation, std::string& w
   return Fate::kHarmful;
 }
 
-void mutate_plans(int wanted, std::uint64_t first_seed) {
+// A strategy and a job that it may do.
+struct Subject {
+  std::string text;
+  StrategyChoice strategy;
+};
+
+Subject any_strategy(std::mt19937_64& random) {
+  Subject subject;
+  subject.text = testing::random_job(random);
+  const auto all = static_cast<std::int64_t>(strategies().size());
+  subject.strategy.name =
+      strategies()[static_cast<std::size_t>(testing::pick(random, 0, all - 1))].name;
+  subject.strategy.bucket_bytes = testing::pick(random, 20, 300);
+  return subject;
+}
+
+// m2n refuses most random jobs.
+Subject m2n(std::mt19937_64& random) {
+  Subject subject;
+  subject.text = testing::random_m2n_job(random);
+  subject.strategy.name = "m2n";
+  return subject;
+}
+
+void mutate_plans(int wanted, std::uint64_t first_seed, Subject (*subject_of)(std::mt19937_64&)) {
   std::map<Fate, int> count;
   int tried = 0;
   for (std::uint64_t seed = first_seed; tried < wanted; ++seed) {
     std::mt19937_64 random(seed);
-    const std::string text = testing::random_job(random);
+    const auto [text, strategy] = subject_of(random);
     const Job job = job_from_text(text, "random.yaml", "");
-    StrategyChoice strategy;
-    strategy.name = strategies()[static_cast<std::size_t>(testing::pick(random, 0, 2))].name;
-    strategy.bucket_bytes = testing::pick(random, 20, 300);
+    const PlanningInput input = prepare(job);
+    if (!refusals(job, input, strategy).empty()) continue;
     const Discipline discipline =
         testing::pick(random, 0, 1) == 0 ? Discipline::kWindows : Discipline::kGroups;
-    const Plan plan = make_plan(job, prepare(job), strategy, discipline);
+    const Plan plan = make_plan(job, input, strategy, discipline);
     for (int i = 0; i < 10 && tried < wanted; ++i) {
       const auto mutation = testing::mutate(plan, random);
       if (!mutation) continue;
@@ -81,9 +105,13 @@ void mutate_plans(int wanted, std::uint64_t first_seed) {
   EXPECT_GT(count[Fate::kCaught], tried / 3);
 }
 
-TEST(Mutation, TwoThousandMutantsAreCaughtOrHarmless) { mutate_plans(2000, 1); }
+TEST(Mutation, TwoThousandMutantsAreCaughtOrHarmless) { mutate_plans(2000, 1, any_strategy); }
 
-TEST(FullMutation, TwentyThousandMutantsAreCaughtOrHarmless) { mutate_plans(20'000, 100'000); }
+TEST(FullMutation, TwentyThousandMutantsAreCaughtOrHarmless) {
+  mutate_plans(20'000, 100'000, any_strategy);
+}
+
+TEST(Mutation, OneThousandMutantsOfM2nAreCaughtOrHarmless) { mutate_plans(1000, 50'000, m2n); }
 
 }  // namespace
 }  // namespace transload

@@ -95,6 +95,7 @@ void same_operations(const std::string& example, std::uint64_t scale) {
   for (const StrategyInfo& info : strategies()) {
     StrategyChoice strategy;
     strategy.name = info.name;
+    if (!refusals(job, input, strategy).empty()) continue;
     for (Discipline discipline : {Discipline::kWindows, Discipline::kGroups}) {
       SCOPED_TRACE(std::string(info.name) + " " + std::string(name_of(discipline)));
       const Plan full = make_plan(job, input, strategy, discipline);

@@ -8,6 +8,7 @@ void FinishedBefore::reach(OpId op) {
   if (reached_[op] == token_) return;
   reached_[op] = token_;
   next_.push_back(op);
+  if (wanted_[op] == token_) --missing_;
 }
 
 void FinishedBefore::search(OpId op, OpId least) {
@@ -18,7 +19,7 @@ void FinishedBefore::search(OpId op, OpId least) {
     for (const OpId at : frontier_) {
       // Ids rise along edges, so nothing below `least` leads to it.
       if (at <= least || at >= op) continue;
-      if (++visited > kNodes) return;
+      if (missing_ == 0 || ++visited > kNodes) return;
       for (const OpId before : op_after(plan_, at)) reach(before);
       for (const OpId upstream : op_stream(plan_, at))
         if (plan_.op_begin[upstream] >= plan_.op_begin[at] &&
@@ -33,10 +34,15 @@ OpId FinishedBefore::first_unordered(OpId op, std::span<const OpId> earlier) {
   if (earlier.empty()) return op;
   ++token_;
   next_.clear();
+  missing_ = 0;
+  for (const OpId other : earlier) {
+    if (wanted_[other] != token_) ++missing_;
+    wanted_[other] = token_;
+  }
   for (const OpId before : op_after(plan_, op)) reach(before);
-  const auto unreached = [&](OpId other) { return reached_[other] != token_; };
-  if (std::none_of(earlier.begin(), earlier.end(), unreached)) return op;
+  if (missing_ == 0) return op;
   search(op, *std::min_element(earlier.begin(), earlier.end()));
+  const auto unreached = [&](OpId other) { return reached_[other] != token_; };
   const auto missing = std::find_if(earlier.begin(), earlier.end(), unreached);
   return missing == earlier.end() ? op : *missing;
 }

@@ -132,12 +132,9 @@ class SlotReplay {
     generation_.users.push_back(op);
   }
 
-  bool follows_previous_generation(OpId op) const {
-    if (!bucket_ || !previous_.ordered) return false;
-    const std::span<const OpId> before = op_after(plan_, op);
-    return std::all_of(previous_.users.begin(), previous_.users.end(), [&](OpId user) {
-      return std::find(before.begin(), before.end(), user) != before.end();
-    });
+  bool follows_previous_generation(OpId op) {
+    return bucket_ && previous_.ordered &&
+           finished_before_.first_unordered(op, previous_.users) == op;
   }
 
   std::pair<std::uint64_t, std::uint64_t> range_of(OpId op) const {

@@ -70,6 +70,61 @@ tensors:
   EXPECT_DOUBLE_EQ(seconds(report, "src_once"), 60.0);
 }
 
+TEST(Bound, CopiesCountOnlyWhereReceiversDoNotRelay) {
+  // 60 bytes on one trainer for two domains: they leave once in 60 s; without relays twice, 120 s.
+  const BoundReport report = bounds_of(R"(
+topology: {efficiency: 1, latency: 0, nodes: [{count: 3, gpus: 1, nic: 1B/s}]}
+tensors:
+  - {name: a, shape: [60], dtype: uint8, source: {mesh: {x: 1}, placements: [R], ranks: 0},
+     destination: {mesh: {y: 2}, placements: [R], ranks: 1-2}}
+)");
+  EXPECT_DOUBLE_EQ(seconds(report, "src_once"), 60.0);
+  EXPECT_DOUBLE_EQ(seconds(report, "src_copies"), 120.0);
+  EXPECT_DOUBLE_EQ(to_seconds(report.bound_ps), 60.0) << "conditional bounds never bind";
+  EXPECT_EQ(report.binding, "dst_gpu") << "ties go to the first";
+  for (const Bound& bound : report.bounds)
+    EXPECT_EQ(bound.conditional, bound.name == "src_copies") << bound.name;
+}
+
+TEST(Bound, WhatOnlyOneColocatedDomainHoldsMustLeaveIt) {
+  // Both ranks hold a half and want all: 50 bytes leave each, though no domain is without source.
+  const BoundReport report = bounds_of(R"(
+topology: {efficiency: 1, latency: 0, nodes: [{gpus: 1, nic: 1B/s}, {gpus: 1, nic: 10B/s}]}
+tensors:
+  - {name: a, shape: [100], dtype: uint8, source: {mesh: {x: 2}, placements: [S(0)], ranks: 0-1},
+     destination: {mesh: {y: 2}, placements: [R], ranks: 0-1}}
+)");
+  EXPECT_DOUBLE_EQ(seconds(report, "src_once"), 50.0);
+}
+
+TEST(Bound, ASlowNvlinkLimitsWhatLeavesOneGpu) {
+  // Rank 0 alone holds 60 bytes; its NIC and its NVLink (to the NIC of rank 1) carry 2 byte/s.
+  const BoundReport report = bounds_of(R"(
+topology: {efficiency: 1, latency: 0, nodes: [{gpus: 4, nic: 1B/s, nvlink: 1B/s}, {gpus: 1, nic: 100B/s}]}
+tensors:
+  - {name: a, shape: [60], dtype: uint8, source: {mesh: {x: 1}, placements: [R], ranks: 0},
+     destination: {mesh: {y: 1}, placements: [R], ranks: 4}}
+  - {name: b, shape: [3], dtype: uint8, source: {mesh: {x: 3}, placements: [S(0)], ranks: 1-3},
+     destination: {mesh: {y: 1}, placements: [R], ranks: 4}}
+)");
+  EXPECT_DOUBLE_EQ(seconds(report, "src_once"), 30.0);  // the domain alone: 63 / 4
+}
+
+TEST(Bound, MemoryCountsWhatStaysTwice) {
+  // 100 bytes wanted by rank 1, 40 of them its own: (60 + 2 * 40) / (3350 GB/s * 0.9...): compared
+  // with the figure of one byte more, which needs no rate.
+  const auto memory = [](int own) {
+    return bounds_of(
+        "topology: {name: dgx-h100, nodes: 1}\ntensors:\n"
+        "  - {name: a, shape: [1000000000], dtype: uint8, source: {boxes: {0: [[0, " +
+        std::to_string(1000000000 - own) + "]], 1: [[" + std::to_string(1000000000 - own) +
+        ", 1000000000]]}}, destination: {boxes: {1: [[0, 1000000000]]}}}\n");
+  };
+  const double none = seconds(memory(0 + 1), "hbm");
+  const double half = seconds(memory(500000000), "hbm");
+  EXPECT_NEAR(half / none, 1.5, 1e-6);
+}
+
 TEST(Bound, LocalBytesCostNothing) {
   const BoundReport report = bounds_of(R"(
 topology: {efficiency: 1, latency: 0, nodes: [{count: 2, gpus: 1, nic: 1B/s}]}

@@ -25,7 +25,7 @@ TEST(ListOrder, IsAPermutationOnRandomJobs) {
       rates.push_back(testing::pick(random, 0, 5));
       units.push_back(static_cast<std::uint32_t>(testing::pick(random, 1, 3)));
     }
-    std::vector<std::uint32_t> order = list_order(jobs, rates, units);
+    std::vector<std::uint32_t> order = list_order(jobs, rates, units).jobs;
     std::sort(order.begin(), order.end());
     ASSERT_EQ(order.size(), jobs.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) EXPECT_EQ(order[i], i);
@@ -41,10 +41,46 @@ TEST(ListOrder, SpreadsSourcesOverDestinations) {
       jobs.push_back({source, 2 + destination, 1});
   const std::vector<std::int64_t> rates(6, 1);
   const std::vector<std::uint32_t> units(6, 1);
-  const std::vector<std::uint32_t> order = list_order(jobs, rates, units);
+  const std::vector<std::uint32_t> order = list_order(jobs, rates, units).jobs;
   for (std::size_t i = 0; i < order.size(); i += 2) {
     EXPECT_NE(jobs[order[i]].out_port, jobs[order[i + 1]].out_port);
     EXPECT_NE(jobs[order[i]].in_port, jobs[order[i + 1]].in_port);
+  }
+}
+
+TEST(ListOrder, ForwardsFollowWhatTheyForwardUnderEveryRule) {
+  std::mt19937_64 random(4);
+  for (int round = 0; round < 100; ++round) {
+    std::vector<PortJob> jobs;
+    for (std::uint32_t i = 0; i < 60; ++i) {
+      // Ports 0 to 3 send, 4 to 7 receive; port p + 4 and port p belong to one rank.
+      PortJob job{static_cast<std::int32_t>(testing::pick(random, 0, 3)),
+                  static_cast<std::int32_t>(testing::pick(random, 4, 7)),
+                  testing::pick(random, 1, 50), kNoJob};
+      if (i > 0 && testing::pick(random, 0, 1) == 0) {
+        job.after = static_cast<std::uint32_t>(testing::pick(random, 0, i - 1));
+        job.out_port = jobs[job.after].in_port - 4;
+      }
+      jobs.push_back(job);
+    }
+    const std::vector<std::int64_t> rates(8, 1);
+    const std::vector<std::uint32_t> units(8, 1);
+    const auto held = static_cast<std::uint32_t>(testing::pick(random, 0, 4));
+    for (const bool on : {false, true}) {
+      const ListOrder order = list_order(jobs, rates, units, {held, on ? 7 : 0, on, on, on});
+      ASSERT_EQ(order.jobs.size(), jobs.size());
+      std::vector<std::size_t> place(jobs.size());
+      for (std::size_t i = 0; i < order.jobs.size(); ++i) place[order.jobs[i]] = i;
+      std::vector<std::int64_t> load(8, 0);
+      for (std::uint32_t i = 0; i < jobs.size(); ++i) {
+        if (jobs[i].after != kNoJob) {
+          EXPECT_LT(place[jobs[i].after], place[i]);
+        }
+        load[static_cast<std::size_t>(jobs[i].out_port)] += jobs[i].bytes;
+        load[static_cast<std::size_t>(jobs[i].in_port)] += jobs[i].bytes;
+      }
+      EXPECT_GE(order.makespan_ps, *std::max_element(load.begin(), load.end()) * 1'000'000'000'000);
+    }
   }
 }
 
@@ -53,7 +89,7 @@ TEST(ListOrder, PrefersThePeerWithMostLeft) {
   // source 1 loads with ten more: port 3 is the bottleneck and goes first.
   const std::vector<PortJob> jobs = {{0, 2, 1}, {0, 3, 1}, {1, 3, 10}};
   const std::vector<std::uint32_t> order =
-      list_order(jobs, std::vector<std::int64_t>(4, 1), std::vector<std::uint32_t>(4, 1));
+      list_order(jobs, std::vector<std::int64_t>(4, 1), std::vector<std::uint32_t>(4, 1)).jobs;
   EXPECT_EQ(order.front(), 2u) << "the longest source starts first";
   EXPECT_EQ(order[1], 0u) << "port 3 is busy, so source 0 serves port 2 meanwhile";
 }

@@ -22,6 +22,13 @@ Plan plan_of(const std::string& text, const std::string& strategy, Discipline di
   return make_plan(job, prepare(job), choice, discipline);
 }
 
+bool supports(const std::string& text, const std::string& strategy) {
+  const Job job = job_from_text(text, "job.yaml", "");
+  StrategyChoice choice;
+  choice.name = strategy;
+  return refusals(job, prepare(job), choice).empty();
+}
+
 std::size_t count_role(const Plan& plan, OpRole role) {
   std::size_t count = 0;
   for (OpId op = 0; op < plan.operations(); ++op) count += op_role(plan, op) == role ? 1 : 0;
@@ -120,14 +127,33 @@ tensors:
   }
 }
 
+// The reader of jobs (planner/job/strategy_choice.cc) and the registry have the same strategies.
+TEST(Strategy, EveryStrategyCanBeAskedFor) {
+  for (const StrategyInfo& info : strategies())
+    EXPECT_EQ(parse_strategy(YamlValue::from_text(std::string(info.name), "--strategy")).name,
+              info.name);
+  EXPECT_THROW(parse_strategy(YamlValue::from_text("megatron:fast", "--strategy")), InputError);
+  try {
+    parse_strategy(YamlValue::from_text("megatrom", "--strategy"));
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    const std::string words = error.what();
+    EXPECT_NE(words.find("did you mean megatron?"), std::string::npos) << words;
+    for (const StrategyInfo& info : strategies())
+      EXPECT_NE(words.find(info.name), std::string::npos) << words;
+  }
+}
+
 TEST(Strategy, TheSameJobGivesTheSameBytes) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     std::mt19937_64 random(seed);
     const std::string text = testing::random_job(random);
-    for (const StrategyInfo& info : strategies())
+    for (const StrategyInfo& info : strategies()) {
+      if (!supports(text, std::string(info.name))) continue;
       for (Discipline discipline : {Discipline::kWindows, Discipline::kGroups})
         EXPECT_EQ(plan_of(text, std::string(info.name), discipline).digest(),
                   plan_of(text, std::string(info.name), discipline).digest());
+    }
   }
 }
 
@@ -137,6 +163,7 @@ TEST(Strategy, EdgesAndListsRiseAndPortsMatch) {
     const std::string text = testing::random_job(random);
     for (const StrategyInfo& info : strategies())
       for (Discipline discipline : {Discipline::kWindows, Discipline::kGroups}) {
+        if (!supports(text, std::string(info.name))) continue;
         const Plan plan = plan_of(text, std::string(info.name), discipline);
         for (OpId op = 0; op < plan.operations(); ++op) {
           for (OpId before : op_after(plan, op)) ASSERT_LT(before, op);
@@ -158,11 +185,14 @@ TEST(FullStrategy, DeepSeekV3StaysInsideItsLimits) {
   for (const StrategyInfo& info : strategies()) {
     StrategyChoice choice;
     choice.name = info.name;
+    if (!refusals(job, input, choice).empty()) continue;
     const Plan plan = make_plan(job, input, choice, Discipline::kGroups);
     std::size_t transfers = 0;
     for (OpId op = 0; op < plan.operations(); ++op)
       transfers += op_kind(plan, op) == OpKind::kTransfer ? 1 : 0;
-    EXPECT_LE(transfers, info.name == "gather-broadcast" ? 2'000'000u : 400'000u) << info.name;
+    // 4e5 is the limit of our own plans; broadcasts that hop from host to host take more.
+    const bool ours = info.name == "transload" || info.name == "p2p";
+    EXPECT_LE(transfers, ours ? 400'000u : 2'000'000u) << info.name;
     EXPECT_TRUE(check_plan(plan).ok) << info.name;
   }
 }

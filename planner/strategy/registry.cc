@@ -1,0 +1,140 @@
+#include "planner/strategy/registry.h"
+
+#include <algorithm>
+#include <array>
+
+#include "common/check.h"
+#include "planner/strategy/alpa.h"
+#include "planner/strategy/awex.h"
+#include "planner/strategy/checkpoint_engine.h"
+#include "planner/strategy/gather_broadcast.h"
+#include "planner/strategy/m2n/m2n.h"
+#include "planner/strategy/megatron.h"
+#include "planner/strategy/nemo_hybrid.h"
+#include "planner/strategy/p2p.h"
+#include "planner/strategy/routes.h"
+#include "planner/strategy/shard_rows.h"
+#include "planner/strategy/transload/assign.h"
+
+namespace transload {
+namespace {
+
+constexpr std::uint32_t kDefaultColours = 16;
+
+// Granularity at which load is balanced over several holders.
+constexpr std::int64_t kPieceBytes = std::int64_t{32} << 20;
+
+RouteSet greedy_routes(const Job& job, const PlanningInput& input, const StrategyChoice&,
+                       const Fabric& fabric) {
+  return assign_transload(job.problem, input.demand, fabric, kPieceBytes);
+}
+
+RouteSet balanced_routes(const Job& job, const PlanningInput& input, const StrategyChoice&,
+                         const Fabric& fabric) {
+  return assign_balanced(job.problem, input.demand, fabric,
+                         {MayHelp(fabric.ranks.size(), true), input.bounds.bound_ps});
+}
+
+// Relays make many small chunks, and issue groups then need more staging, transfers and planning
+// time than they save: there the greedy assignment stays until relays are sized for groups.
+Plan plan_transload(const Job& job, const PlanningInput& input, const StrategyChoice& strategy,
+                    PlanHeader header) {
+  const AssignRoutes assign =
+      header.discipline == Discipline::kGroups ? greedy_routes : balanced_routes;
+  return plan_routes(job, input, strategy, std::move(header), assign, 0);
+}
+
+// A strategy that is a rule of routes and a window.
+template <AssignRoutes assign, std::uint32_t window>
+Plan planned_routes(const Job& job, const PlanningInput& input, const StrategyChoice& strategy,
+                    PlanHeader header) {
+  return plan_routes(job, input, strategy, std::move(header), assign, window);
+}
+
+constexpr std::array kRows = {
+    StrategyRow{
+        {"transload", "",
+         "one copy per NVLink domain through the ports that have room, relays, fan-out over NVLink",
+         "window of W chunks per port, or groups of G colours"},
+        nullptr,
+        plan_transload},
+    StrategyRow{{"p2p", "",
+                 "every receiver gets its own copy from the holder with the fewest bytes assigned",
+                 "at most 16 operations posted per NIC"},
+                nullptr,
+                plan_p2p},
+    StrategyRow{{"gather-broadcast", "",
+                 "trainers gather full tensors, one root broadcasts packed buckets to all",
+                 "two buckets in flight, broadcasts in order on one communicator"},
+                nullptr,
+                plan_gather_broadcast},
+    StrategyRow{
+        {"m2n", "", "one leader per shard and NVLink domain, a chain of domains, NVLink fan-out",
+         "one tensor per communicator, barriers around it"},
+        refuse_m2n,
+        plan_m2n},
+    StrategyRow{
+        {"megatron", "",
+         "each parameter from a source rank picked by the receiver's number, cut in lcm tiles",
+         "one batch of all sends and receives; here 8 operations posted per port"},
+        refuse_megatron,
+        plan_megatron},
+    StrategyRow{{"awex", "", "inference replica i reads from training replica i mod n",
+                 "a batch per peer on up to 64 streams; here 8 operations posted per port"},
+                nullptr,
+                plan_awex},
+    StrategyRow{{"checkpoint-engine", "",
+                 "owners broadcast buckets of whole tensors from host memory to all engines",
+                 "one broadcast at a time, the reload of the bucket before beside it; two buffers"},
+                refuse_checkpoint_engine,
+                plan_checkpoint_engine},
+    StrategyRow{{"alpa", "",
+                 "each tile from the replica whose host sent least, broadcast to all that want it",
+                 "one broadcast at a time per host; here 8 chunks posted per port"},
+                refuse_alpa,
+                plan_alpa},
+    StrategyRow{{"nemo-hybrid", "",
+                 "feed-forward weights shard to shard in stripes, the rest by gather-broadcast",
+                 "bulk first; then two buckets in flight on one communicator"},
+                refuse_nemo_hybrid,
+                plan_nemo_hybrid},
+};
+
+}  // namespace
+
+std::span<const StrategyRow> strategy_rows() { return kRows; }
+
+const StrategyRow& strategy_row(std::string_view name) {
+  const auto found = std::find_if(kRows.begin(), kRows.end(),
+                                  [&](const StrategyRow& row) { return row.info.name == name; });
+  TRANSLOAD_CHECK(found != kRows.end(), "strategy names are validated when they are read");
+  return *found;
+}
+
+EmitOptions emit_options(const Job& job, Discipline discipline, std::uint32_t window) {
+  EmitOptions options;
+  options.discipline = discipline;
+  options.window = window > 0 ? window : job.options.window.value_or(kDefaultWindow);
+  options.colours = job.options.colours.value_or(kDefaultColours);
+  options.chunk_bytes = job.options.chunk_bytes.value_or(0);
+  if (job.options.staging_bytes) options.staging_bytes = *job.options.staging_bytes;
+  return options;
+}
+
+Plan plan_routes(const Job& job, const PlanningInput& input, const StrategyChoice& strategy,
+                 PlanHeader header, AssignRoutes assign, std::uint32_t window) {
+  PlanBuilder builder;
+  const Fabric fabric = add_fabric(builder, job.topology, job.problem);
+  add_tensors_and_shards(builder, job.problem);
+  const RouteSet routes = assign(job, input, strategy, fabric);
+  const EmitOptions options = emit_options(job, header.discipline, window);
+  const EmitResult result =
+      emit_routes(builder, job.problem, input.demand, fabric, routes, options);
+  header.window = result.window;
+  header.colours_per_group = result.colours;
+  header.operations_per_group = options.operations_per_group;
+  header.chunk_bytes = static_cast<std::uint64_t>(result.chunk_bytes);
+  return builder.seal(header);
+}
+
+}  // namespace transload

@@ -1,0 +1,331 @@
+#include "planner/strategy/transload/assign.h"
+
+#include <algorithm>
+
+#include "planner/bound/balanced_flow.h"
+#include "planner/strategy/transload/lines.h"
+#include "planner/strategy/transload/relays.h"
+
+namespace transload {
+namespace {
+
+// A cut may miss its exact place by this part of what the slowest NIC carries by the goal.
+constexpr std::int64_t kCutsPerPort = 4000;
+
+// How a stretch of a delivery comes into its domain.
+enum class Way : std::uint8_t {
+  kPrimary,    // from a holder, to be forwarded to the other domains
+  kForwarded,  // from the primary domain
+  kDirect,     // from a holder, for this domain only
+};
+
+struct Part {
+  std::size_t delivery = 0;
+  Way way = Way::kDirect;
+  Stretch stretch;
+  std::vector<Piece> source;  // empty for forwarded parts
+  std::vector<Piece> landing;
+};
+
+class Assigner {
+ public:
+  Assigner(const ReshardProblem& problem, const Demand& demand, const Fabric& fabric,
+           const TransloadOptions& options)
+      : problem_(problem),
+        demand_(demand),
+        fabric_(fabric),
+        deliveries_(make_deliveries(problem, demand, fabric)),
+        cuts_(problem, demand),
+        tolerance_(static_cast<std::int64_t>(static_cast<__int128>(fabric.slowest_nic) *
+                                             options.goal_ps / 1'000'000'000'000 / kCutsPerPort)),
+        landing_(landing_shares(deliveries_, demand, fabric, options.may_help, options.goal_ps)),
+        source_(
+            source_shares(problem, deliveries_, demand, fabric, options.may_help, options.goal_ps)),
+        relays_(choose_relays(problem, deliveries_, demand, fabric, source_, landing_, cuts_,
+                              options.goal_ps, tolerance_)),
+        loads_(fabric) {}
+
+  RouteSet assign() {
+    set_.locals = deliveries_.locals;
+    make_parts();
+    cut_source_lines();
+    cut_landing_lines();
+    for (std::size_t p = 0; p < parts_.size();) p = add_class(p);
+    serve_inside();
+    return std::move(set_);
+  }
+
+ private:
+  const Delivery& delivery_of(const Part& part) const { return deliveries_.network[part.delivery]; }
+  std::uint32_t holders_of(const Part& part) const {
+    return demand_.classes[part.stretch.demand_class].holders;
+  }
+
+  // By class: its primary parts, then forwarded, then direct ones.
+  void make_parts() {
+    for (std::uint32_t c = 0; c < demand_.classes.size(); ++c) {
+      const std::int64_t scattered = relays_.scattered[c];
+      const std::int64_t bytes = demand_.classes[c].bytes;
+      const auto add = [&](std::size_t d, Way way, std::int64_t begin, std::int64_t end) {
+        if (begin < end) parts_.push_back({d, way, {c, begin, end}, {}, {}});
+      };
+      const std::size_t first = deliveries_.class_first[c];
+      const std::size_t last = deliveries_.class_first[c + 1];
+      for (std::size_t d = first; d < last; ++d)
+        add(d, Way::kPrimary, relays_.primary_begin[d], relays_.primary_end[d]);
+      for (std::size_t d = first; d < last; ++d) {
+        const bool primary = relays_.primary_begin[d] < relays_.primary_end[d];
+        add(d, Way::kForwarded, 0, primary ? relays_.primary_begin[d] : scattered);
+        if (primary) add(d, Way::kForwarded, relays_.primary_end[d], scattered);
+      }
+      for (std::size_t d = first; d < last; ++d) add(d, Way::kDirect, scattered, bytes);
+    }
+  }
+
+  // Lays the parts of one way end to end, per rank set, and cuts them over the set's ports.
+  template <class SetOf, class SharesOf, class PiecesOf>
+  void cut_lines(Way way, std::size_t sets, SetOf&& set_of, SharesOf&& shares_of,
+                 PiecesOf&& pieces_of, const std::vector<std::uint32_t>& order) {
+    std::vector<std::vector<std::uint32_t>> lines(sets);
+    for (const std::uint32_t p : order)
+      if (parts_[p].way == way) lines[set_of(parts_[p])].push_back(p);
+    std::vector<Stretch> stretches;
+    for (std::size_t set = 0; set < sets; ++set) {
+      if (lines[set].empty()) continue;
+      stretches.clear();
+      for (const std::uint32_t p : lines[set]) stretches.push_back(parts_[p].stretch);
+      std::vector<std::vector<Piece>> pieces =
+          cut_line(stretches, shares_of(set), cuts_, tolerance_);
+      for (std::size_t i = 0; i < lines[set].size(); ++i)
+        pieces_of(parts_[lines[set][i]]) = std::move(pieces[i]);
+    }
+  }
+
+  std::vector<std::uint32_t> part_numbers() const {
+    std::vector<std::uint32_t> numbers(parts_.size());
+    for (std::uint32_t p = 0; p < parts_.size(); ++p) numbers[p] = p;
+    return numbers;
+  }
+
+  // A source port serves one domain after the other, so that it has few peers.
+  void cut_source_lines() {
+    std::vector<std::uint32_t> by_domain = part_numbers();
+    std::stable_sort(by_domain.begin(), by_domain.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return delivery_of(parts_[a]).domain < delivery_of(parts_[b]).domain;
+    });
+    for (const Way way : {Way::kPrimary, Way::kDirect})
+      cut_lines(
+          way, problem_.sets.size(), [&](const Part& part) { return holders_of(part); },
+          [&](std::size_t set) -> std::span<const PortShare> { return source_.of[set]; },
+          [](Part& part) -> std::vector<Piece>& { return part.source; }, by_domain);
+  }
+
+  void cut_landing_lines() {
+    const std::vector<std::uint32_t> order = part_numbers();
+    for (const Way way : {Way::kPrimary, Way::kForwarded, Way::kDirect})
+      cut_lines(
+          way, deliveries_.sets.size(),
+          [&](const Part& part) { return delivery_of(part).receivers; },
+          [&](std::size_t set) -> std::span<const PortShare> { return landing_[set]; },
+          [](Part& part) -> std::vector<Piece>& { return part.landing; }, order);
+  }
+
+  // Routes of all parts of the class of part `first`; returns the first part of the next class.
+  std::size_t add_class(std::size_t first) {
+    const std::uint32_t c = parts_[first].stretch.demand_class;
+    primaries_.clear();
+    std::size_t p = first;
+    for (; p < parts_.size() && parts_[p].stretch.demand_class == c; ++p) {
+      if (parts_[p].way == Way::kForwarded)
+        add_forwards(parts_[p]);
+      else
+        add_roots(parts_[p]);
+    }
+    return p;
+  }
+
+  void add_roots(const Part& part) {
+    std::size_t s = 0;
+    std::size_t l = 0;
+    std::int64_t at = part.stretch.begin;
+    while (s < part.source.size() && l < part.landing.size()) {
+      const std::int64_t end = std::min(part.source[s].end, part.landing[l].end);
+      if (at < end)
+        add_root(part, at, end, source_.of[holders_of(part)][part.source[s].share],
+                 landing_[delivery_of(part).receivers][part.landing[l].share]);
+      if (part.source[s].end == end) ++s;
+      if (part.landing[l].end == end) ++l;
+      at = end;
+    }
+  }
+
+  void add_root(const Part& part, std::int64_t begin, std::int64_t end, const PortShare& from,
+                const PortShare& to) {
+    Route route;
+    route.demand_class = part.stretch.demand_class;
+    route.begin = begin;
+    route.end = end;
+    route.source = from.rank;
+    route.out_port = from.port;
+    route.parent = bring_to(part, begin, end, from.rank);
+    land(route, part, to);
+    if (part.way == Way::kPrimary)
+      primaries_.push_back(static_cast<std::uint32_t>(set_.routes.size() - 1));
+  }
+
+  // Where the sending rank is no holder, a holder of its domain hands it the bytes over NVLink.
+  std::uint32_t bring_to(const Part& part, std::int64_t begin, std::int64_t end, Rank rank) {
+    const std::span<const Rank> holders = problem_.sets.of(holders_of(part));
+    if (std::binary_search(holders.begin(), holders.end(), rank)) return kNoRoute;
+    std::vector<Rank> near;
+    for (Rank holder : holders)
+      if (domain(holder) == domain(rank)) near.push_back(holder);
+    const Rank holder = least_loaded_holder(fabric_, loads_, near, rank);
+    const PortPair ports = choose_ports(fabric_, loads_, holder, rank);
+    Route route;
+    route.demand_class = part.stretch.demand_class;
+    route.begin = begin;
+    route.end = end;
+    route.source = holder;
+    route.landing = rank;
+    route.out_port = ports.out;
+    route.in_port = ports.in;
+    route.wanted = false;
+    return add(route);
+  }
+
+  void add_forwards(const Part& part) {
+    std::int64_t at = part.stretch.begin;
+    for (const Piece& piece : part.landing) {
+      const PortShare& to = landing_[delivery_of(part).receivers][piece.share];
+      for (const std::uint32_t primary : primaries_) {
+        const std::int64_t begin = std::max(at, set_.routes[primary].begin);
+        const std::int64_t end = std::min(piece.end, set_.routes[primary].end);
+        if (begin < end) add_forward(part, begin, end, primary, to);
+      }
+      at = piece.end;
+    }
+  }
+
+  void add_forward(const Part& part, std::int64_t begin, std::int64_t end, std::uint32_t parent,
+                   const PortShare& to) {
+    Route route;
+    route.demand_class = part.stretch.demand_class;
+    route.begin = begin;
+    route.end = end;
+    route.source = set_.routes[parent].landing;
+    route.out_port = loads_.least(fabric_.ranks[static_cast<std::size_t>(route.source)].nic_out);
+    route.parent = parent;
+    land(route, part, to);
+  }
+
+  // The landing rank hands on to all others of the domain that want the bytes.
+  void land(Route& route, const Part& part, const PortShare& to) {
+    route.landing = to.rank;
+    route.in_port = to.port;
+    route.fan_out_first = static_cast<std::uint32_t>(set_.fan_out.size());
+    route.wanted = false;
+    for (Rank rank : deliveries_.sets.of(delivery_of(part).receivers)) {
+      if (rank == to.rank)
+        route.wanted = true;
+      else
+        set_.fan_out.push_back(rank);
+    }
+    route.fan_out_count = static_cast<std::uint32_t>(set_.fan_out.size()) - route.fan_out_first;
+    add(route);
+  }
+
+  std::uint32_t add(const Route& route) {
+    loads_.add(route.out_port, route.end - route.begin);
+    loads_.add(route.in_port, route.end - route.begin);
+    set_.routes.push_back(route);
+    return static_cast<std::uint32_t>(set_.routes.size() - 1);
+  }
+
+  // Holders of a domain share what its other ranks want, balanced over their NVLink ports.
+  void serve_inside() {
+    std::vector<FlowDemand> demands(deliveries_.sets.size());
+    std::vector<std::vector<std::uint32_t>> lines(deliveries_.sets.size());
+    for (std::uint32_t i = 0; i < deliveries_.inside.size(); ++i) {
+      const InsideDelivery& inside = deliveries_.inside[i];
+      const std::size_t receivers = deliveries_.sets.of(inside.receivers).size();
+      demands[inside.near].bytes +=
+          demand_.classes[inside.demand_class].bytes * static_cast<std::int64_t>(receivers);
+      lines[inside.near].push_back(i);
+    }
+    for (std::uint32_t set = 0; set < demands.size(); ++set)
+      if (!lines[set].empty())
+        for (Rank rank : deliveries_.sets.of(set))
+          demands[set].ports.push_back(
+              static_cast<std::uint32_t>(fabric_.ranks[static_cast<std::size_t>(rank)].nvlink_out));
+    for (FlowDemand& demand : demands) std::sort(demand.ports.begin(), demand.ports.end());
+    std::vector<std::int64_t> rates = fabric_.port_rate;
+    for (std::int64_t& rate : rates) rate = std::max<std::int64_t>(1, rate);
+    const std::vector<std::vector<std::int64_t>> bytes = balanced_flow(demands, rates);
+    for (std::uint32_t set = 0; set < demands.size(); ++set) {
+      if (lines[set].empty()) continue;
+      std::vector<PortShare> shares;
+      for (Rank rank : deliveries_.sets.of(set)) {
+        const std::int32_t port = fabric_.ranks[static_cast<std::size_t>(rank)].nvlink_out;
+        const auto at = std::lower_bound(demands[set].ports.begin(), demands[set].ports.end(),
+                                         static_cast<std::uint32_t>(port));
+        shares.push_back(
+            {port, rank, bytes[set][static_cast<std::size_t>(at - demands[set].ports.begin())]});
+      }
+      serve_line(lines[set], shares);
+    }
+  }
+
+  void serve_line(const std::vector<std::uint32_t>& line, const std::vector<PortShare>& shares) {
+    std::vector<Stretch> stretches;
+    std::vector<Rank> to;
+    for (const std::uint32_t i : line) {
+      const InsideDelivery& inside = deliveries_.inside[i];
+      for (Rank rank : deliveries_.sets.of(inside.receivers)) {
+        stretches.push_back({inside.demand_class, 0, demand_.classes[inside.demand_class].bytes});
+        to.push_back(rank);
+      }
+    }
+    const std::vector<std::vector<Piece>> pieces = cut_line(stretches, shares, cuts_, tolerance_);
+    for (std::size_t i = 0; i < stretches.size(); ++i) {
+      std::int64_t at = 0;
+      for (const Piece& piece : pieces[i]) {
+        Route route;
+        route.demand_class = stretches[i].demand_class;
+        route.begin = at;
+        route.end = piece.end;
+        route.source = shares[piece.share].rank;
+        route.landing = to[i];
+        route.out_port = shares[piece.share].port;
+        route.in_port = fabric_.ranks[static_cast<std::size_t>(to[i])].nvlink_in;
+        add(route);
+        at = piece.end;
+      }
+    }
+  }
+
+  std::int32_t domain(Rank rank) const { return fabric_.domain[static_cast<std::size_t>(rank)]; }
+
+  const ReshardProblem& problem_;
+  const Demand& demand_;
+  const Fabric& fabric_;
+  Deliveries deliveries_;
+  ClassCuts cuts_;
+  std::int64_t tolerance_;
+  std::vector<std::vector<PortShare>> landing_;
+  SourceShares source_;
+  Relays relays_;
+  PortLoads loads_;
+  std::vector<Part> parts_;
+  std::vector<std::uint32_t> primaries_;  // routes of the class at hand that others forward
+  RouteSet set_;
+};
+
+}  // namespace
+
+RouteSet assign_balanced(const ReshardProblem& problem, const Demand& demand, const Fabric& fabric,
+                         const TransloadOptions& options) {
+  return Assigner(problem, demand, fabric, options).assign();
+}
+
+}  // namespace transload

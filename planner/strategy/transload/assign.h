@@ -1,0 +1,19 @@
+// The strategy `transload`: one copy of every byte per NVLink domain, through the ports that have
+// room, so that no port is loaded beyond what the whole job needs (docs/strategies.md).
+#pragma once
+
+#include <cstdint>
+
+#include "planner/strategy/transload/port_shares.h"
+
+namespace transload {
+
+struct TransloadOptions {
+  MayHelp may_help;          // by rank
+  std::int64_t goal_ps = 0;  // the bound of the job: what the most loaded port aims at
+};
+
+RouteSet assign_balanced(const ReshardProblem& problem, const Demand& demand, const Fabric& fabric,
+                         const TransloadOptions& options);
+
+}  // namespace transload
