@@ -7,6 +7,7 @@
 #include "common/units.h"
 #include "planner/bound/min_max_flow.h"
 #include "planner/bound/needs.h"
+#include "planner/bound/pods.h"
 
 namespace transload {
 namespace {
@@ -64,19 +65,25 @@ Capacities capacities(const std::vector<Rank>& job_ranks, const Topology& topolo
   return result;
 }
 
+struct PodBytes {
+  Pod pod;
+  PodNeeds needs;
+};
+
 class BoundMaker {
  public:
   BoundMaker(const ReshardProblem& problem, const Topology& topology, const Needs& needs,
-             const std::vector<Rank>& ranks, bool line_rate)
+             const std::vector<PodBytes>& pods, const std::vector<Rank>& ranks, bool line_rate)
       : problem_(problem),
         topology_(topology),
         needs_(needs),
+        pods_(pods),
+        line_rate_(line_rate),
         capacity_(capacities(ranks, topology, line_rate)) {}
 
   std::vector<Bound> make() const {
-    // Bounds of switches (pods, rails) belong after `domain_in`, and out of pods after `src_once`.
-    return {destination_gpu(), domain_in(), source_once(), volume(),
-            source_copies(),   nvlink(),    hbm()};
+    return {destination_gpu(), domain_in(),     pod_in(), source_once(), pod_out(),
+            volume(),          source_copies(), nvlink(), hbm()};
   }
 
  private:
@@ -112,6 +119,24 @@ class BoundMaker {
     for (std::size_t domain = 0; domain < needs_.distinct.size(); ++domain)
       raise(bound, needs_.distinct[domain], capacity_.domain_nic[domain],
             fmt::format("NICs into NVLink domain {}", domain));
+    return bound;
+  }
+
+  std::int64_t rate_of(const Pod& pod) const {
+    return line_rate_ ? pod.line_rate : pod.achieved_rate;
+  }
+
+  Bound pod_in() const {
+    Bound bound{"pod_in", "none", 0, false};
+    for (const PodBytes& pod : pods_)
+      raise(bound, pod.needs.in, rate_of(pod.pod), "links into " + pod.pod.name);
+    return bound;
+  }
+
+  Bound pod_out() const {
+    Bound bound{"pod_out", "none", 0, false};
+    for (const PodBytes& pod : pods_)
+      raise(bound, pod.needs.out, rate_of(pod.pod), "links out of " + pod.pod.name);
     return bound;
   }
 
@@ -189,6 +214,8 @@ class BoundMaker {
   const ReshardProblem& problem_;
   const Topology& topology_;
   const Needs& needs_;
+  const std::vector<PodBytes>& pods_;
+  bool line_rate_;
   Capacities capacity_;
 };
 
@@ -204,11 +231,17 @@ BoundReport compute_bounds(const ReshardProblem& problem, const Demand& demand,
                            const Topology& topology, std::span<const Rank> helpers) {
   const Needs needs = needs_of(problem, demand, topology);
   const std::vector<Rank> ranks = ranks_that_count(problem, helpers);
+  std::vector<PodBytes> pods;
+  for (Pod& pod : pods_of(topology)) {
+    const PodNeeds bytes = needs_of_pod(problem, demand, pod);
+    pods.push_back({std::move(pod), bytes});
+  }
   BoundReport report;
-  report.bounds = BoundMaker(problem, topology, needs, ranks, false).make();
+  report.bounds = BoundMaker(problem, topology, needs, pods, ranks, false).make();
   report.binding = largest(report.bounds).name;
   report.bound_ps = largest(report.bounds).ps;
-  report.bound_line_rate_ps = largest(BoundMaker(problem, topology, needs, ranks, true).make()).ps;
+  report.bound_line_rate_ps =
+      largest(BoundMaker(problem, topology, needs, pods, ranks, true).make()).ps;
   return report;
 }
 

@@ -1,7 +1,8 @@
 // What no schedule can beat: bytes that must enter a set of GPUs over the capacity into it.
 //
 // Family (docs/bounds.md; ties go to the first): `dst_gpu` one GPU; `domain_in` one NVLink domain,
-// every byte once; `src_once` what only some sources hold must leave them once (one GPU, one
+// every byte once; `pod_in` and `pod_out` what hangs below narrow
+// up-links, or a site; `src_once` what only some sources hold must leave them once (one GPU, one
 // domain, or the worst set of domains by min-cut); `volume` every byte that enters a domain leaves
 // some NIC of the job; `nvlink` a domain's needs over its NICs and NVLink ports together; `hbm`
 // what a GPU's memory must write and copy. `src_copies` is conditional: it holds where receivers

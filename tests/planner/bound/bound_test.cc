@@ -56,6 +56,52 @@ TEST(Bound, ExampleAPrimeHalvesWithASecondReplica) {
   EXPECT_DOUBLE_EQ(seconds(report, "src_once"), 16.0);
 }
 
+// Four nodes of two GPUs, two nodes below a leaf; 64 bytes from the first leaf to the second.
+std::string pod_job(const std::string& fabric) {
+  return "topology:\n  efficiency: 1\n  latency: 0\n  nodes: [{count: 4, gpus: 2, nic: 1B/s, "
+         "nvlink: "
+         "9B/s}]\n  fabric: " +
+         fabric +
+         "\ntensors:\n  - {name: w, shape: [8, 8], dtype: uint8, source: {mesh: {x: 4}, "
+         "placements: "
+         "[S(0)], ranks: 0-3}, destination: {mesh: {y: 4}, placements: [S(1)], ranks: 4-7}}\n";
+}
+
+TEST(Bound, NarrowUpLinksBoundWhatHangsBelow) {
+  // Four NICs of 1 B/s below a leaf, two to one: 64 bytes over 2 B/s.
+  const BoundReport leaf = bounds_of(pod_job("{kind: leaf-spine, unit: 2, oversubscription: 2}"));
+  EXPECT_EQ(leaf.binding, "pod_in");
+  EXPECT_DOUBLE_EQ(seconds(leaf, "pod_in"), 32.0);
+  EXPECT_DOUBLE_EQ(seconds(leaf, "pod_out"), 32.0);
+  // With rails a unit has two leaves of 1 B/s up each; NVLink joins them to one pod.
+  const BoundReport rails =
+      bounds_of(pod_job("{kind: rail-optimised, unit: 2, oversubscription: 2}"));
+  EXPECT_DOUBLE_EQ(to_seconds(rails.bound_ps), 32.0);
+  EXPECT_EQ(rails.bounds[2].port, "links into leaf1.0 to leaf1.1");
+  // As wide as its ports: only the NICs count, 64 bytes over 4 B/s.
+  const BoundReport wide = bounds_of(pod_job("{kind: rail-optimised, unit: 2}"));
+  EXPECT_DOUBLE_EQ(seconds(wide, "pod_in"), 0.0);
+  EXPECT_DOUBLE_EQ(to_seconds(wide.bound_ps), 16.0);
+  // All in one unit: nothing has to pass an up-link.
+  const BoundReport one = bounds_of(pod_job("{kind: leaf-spine, unit: 4, oversubscription: 2}"));
+  EXPECT_DOUBLE_EQ(seconds(one, "pod_in"), 0.0);
+  // A core of pods: units 0 and 1 below different spine layers, 2 x 2 to one at their up-links.
+  const BoundReport core = bounds_of(pod_job(
+      "{kind: leaf-spine, unit: 2, oversubscription: 2, pod: 1, core_oversubscription: 2}"));
+  EXPECT_DOUBLE_EQ(seconds(core, "pod_in"), 64.0);
+}
+
+TEST(Bound, LinksBetweenSitesBoundWhatCrossesThem) {
+  const BoundReport report = bounds_of(
+      "topology:\n  efficiency: 1\n  latency: 0\n"
+      "  nodes: [{gpus: 2, nic: 1B/s, site: a}, {gpus: 2, nic: 1B/s, site: b}]\n"
+      "  links: [{between: [a, b], rate: 1B/s}]\n"
+      "tensors:\n  - {name: w, shape: [8, 8], dtype: uint8, source: {mesh: {x: 2}, placements: "
+      "[S(0)], ranks: 0-1}, destination: {mesh: {y: 2}, placements: [S(0)], ranks: 2-3}}\n");
+  EXPECT_EQ(report.binding, "pod_in");
+  EXPECT_DOUBLE_EQ(to_seconds(report.bound_ps), 64.0);
+}
+
 TEST(Bound, UnequalHoldersAreAssignedExclusively) {
   // Example D: a (60 bytes) only on rank 0, b (60 bytes) on ranks 0 and 1, each its own domain:
   // max(60 / 1, 120 / 2) = 60 s.
