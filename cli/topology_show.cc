@@ -217,11 +217,9 @@ std::vector<std::string> topology_remarks(const Topology& topology) {
   const auto idle = std::count(used.begin(), used.end(), false);
   if (idle > 0) remarks.push_back(fmt::format("{} NICs are used by no GPU", idle));
   std::int64_t crossing = 0;
-  for (const Gpu& gpu : topology.gpus)
-    for (std::int32_t nic : gpu.nics) {
-      const std::int32_t at = topology.nics[static_cast<std::size_t>(nic)].pcie_switch;
-      if (gpu.pcie_switch >= 0 && at >= 0 && at != gpu.pcie_switch) ++crossing;
-    }
+  for (std::size_t gpu = 0; gpu < topology.gpus.size(); ++gpu)
+    for (std::int32_t nic : topology.gpus[gpu].nics)
+      crossing += crosses_pcie(topology, static_cast<std::int32_t>(gpu), nic) ? 1 : 0;
   if (crossing > 0)
     remarks.push_back(
         fmt::format("{} times a GPU uses a NIC that hangs at another PCIe switch", crossing));

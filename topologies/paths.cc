@@ -39,11 +39,10 @@ std::int64_t nvlink_rate(const Topology& topology, std::int32_t gpu) {
 }
 
 // Between a GPU and a NIC that hang at different PCIe switches, both up-links are on the way.
-std::int64_t over_pcie(const Topology& topology, std::int32_t gpu, const Nic& nic,
+std::int64_t over_pcie(const Topology& topology, std::int32_t gpu, std::int32_t nic,
                        std::int64_t rate) {
-  const std::int32_t at_gpu = gpu_at(topology, gpu).pcie_switch;
-  if (at_gpu < 0 || nic.pcie_switch < 0 || at_gpu == nic.pcie_switch) return rate;
-  for (std::int32_t index : {at_gpu, nic.pcie_switch})
+  if (!crosses_pcie(topology, gpu, nic)) return rate;
+  for (std::int32_t index : {gpu_at(topology, gpu).pcie_switch, nic_at(topology, nic).pcie_switch})
     rate = slower(rate, topology.pcie_switches[static_cast<std::size_t>(index)].uplink_rate);
   return rate;
 }
@@ -53,8 +52,8 @@ std::int64_t network_rate(const Topology& topology, const GpuPath& path) {
   const Nic& in = nic_at(topology, path.nic_in);
   std::int64_t rate = slower(achieved_rate(out.rate, nic_costs(topology, out)),
                              achieved_rate(in.rate, nic_costs(topology, in)));
-  rate = over_pcie(topology, path.sender, out, rate);
-  rate = over_pcie(topology, path.receiver, in, rate);
+  rate = over_pcie(topology, path.sender, path.nic_out, rate);
+  rate = over_pcie(topology, path.receiver, path.nic_in, rate);
   for (const auto* way : {&path.network.up, &path.network.down})
     for (std::int32_t index : *way) {
       const Switch& below = switch_at(topology, index);
@@ -136,6 +135,12 @@ std::string nic_name(const Topology& topology, std::int32_t nic) {
 }
 
 }  // namespace
+
+bool crosses_pcie(const Topology& topology, std::int32_t gpu, std::int32_t nic) {
+  const std::int32_t at_gpu = gpu_at(topology, gpu).pcie_switch;
+  const std::int32_t at_nic = nic_at(topology, nic).pcie_switch;
+  return at_gpu >= 0 && at_nic >= 0 && at_gpu != at_nic;
+}
 
 std::vector<std::int32_t> switches_above(const Topology& topology, std::int32_t leaf) {
   std::vector<std::int32_t> above;

@@ -27,6 +27,10 @@ std::optional<NicPath> path_between_nics(const Topology& topology, std::int32_t 
 // Switches from `leaf` up to its root, the leaf first.
 std::vector<std::int32_t> switches_above(const Topology& topology, std::int32_t leaf);
 
+// Whether a GPU and a NIC of its node are known to hang at different PCIe switches: their bytes
+// then load the up-links of both.
+bool crosses_pcie(const Topology& topology, std::int32_t gpu, std::int32_t nic);
+
 // How one GPU's bytes reach another GPU: at most one NVLink hop on each side of one network hop.
 struct GpuPath {
   enum class Kind { kSelf, kNvlink, kNetwork };

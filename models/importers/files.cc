@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 
 #include "common/error.h"
 #include "common/yaml.h"
@@ -13,24 +12,6 @@
 namespace transload::importing {
 
 namespace fs = std::filesystem;
-
-std::string read_text(const std::string& path, std::int64_t limit) {
-  std::error_code error;
-  // Only plain files: reading a pipe or a device could wait, or go on, for ever.
-  if (!fs::is_regular_file(path, error)) throw InputError({path, 0, ""}, "cannot open the file");
-  const auto size = static_cast<std::int64_t>(fs::file_size(path, error));
-  if (error) throw InputError({path, 0, ""}, "cannot read the file");
-  if (size > limit)
-    throw InputError({path, 0, ""},
-                     fmt::format("{} bytes; a file of this kind has at most {}", size, limit));
-  std::ifstream stream(path, std::ios::binary);
-  std::string text(static_cast<std::size_t>(size), '\0');
-  if (!stream || !stream.read(text.data(), size))
-    throw InputError({path, 0, ""}, "cannot read the file");
-  // Some editors begin UTF-8 with a mark.
-  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
-  return text;
-}
 
 namespace {
 

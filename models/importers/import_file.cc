@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "common/error.h"
+#include "common/text_file.h"
 #include "models/importers/hf_config.h"
 #include "models/importers/importers.h"
 #include "models/importers/json_reader.h"
@@ -95,7 +96,7 @@ Imported import_file(const std::string& given, const ImportOptions& options) {
     imported = importing::import_safetensors_file(path, options);
     imported.kind = ImportKind::kSafetensorsFile;
   } else {
-    const std::string text = importing::read_text(path, kMostText);
+    const std::string text = read_text_file(path, kMostText);
     const ImportKind kind = importing::kind_of_text(text, path);
     refuse_idle_options(options, kind, path);
     imported = importer_of(kind).read({path, text, options});
@@ -110,7 +111,7 @@ bool is_importable_model(const std::string& path) {
   if (!fs::is_regular_file(path, error) ||
       fs::file_size(path, error) > static_cast<std::uintmax_t>(kMostText))
     return false;
-  const std::string text = importing::read_text(path, kMostText);
+  const std::string text = read_text_file(path, kMostText);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos || text[first] != '{') return false;
   for (const char* key : {"\"weight_map\"", "\"architectures\"", "\"model_type\""})
@@ -119,7 +120,7 @@ bool is_importable_model(const std::string& path) {
 }
 
 Model import_model(const std::string& path) {
-  const std::string text = importing::read_text(path, kMostText);
+  const std::string text = read_text_file(path, kMostText);
   const ImportKind kind = importing::kind_of_text(text, path);
   if (kind == ImportKind::kSafetensorsIndex) return importing::model_of_index(text, path);
   if (kind != ImportKind::kHfConfig)

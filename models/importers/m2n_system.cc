@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/error.h"
+#include "common/text_file.h"
 #include "models/importers/readers.h"
 #include "models/importers/side_text.h"
 
@@ -88,7 +89,7 @@ M2nSystem read_m2n_system(const Json& json, const std::string& path, Imported& i
 }
 
 M2nSystem read_m2n_system_file(const std::string& path, Imported& imported) {
-  return read_m2n_system(parse_json(read_text(path, 1 << 20), path), path, imported);
+  return read_m2n_system(parse_json(read_text_file(path, 1 << 20), path), path, imported);
 }
 
 Sharding m2n_source(const M2nSystem& system, const M2nCuts& cuts, std::int64_t layer,

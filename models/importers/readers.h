@@ -29,9 +29,6 @@ Imported import_m2n_layers(const Source& source);
 // The model of an index with its config.json; names beyond the family's list are an error.
 Model model_of_index(const std::string& text, const std::string& path);
 
-// The content of a plain file of at most `limit` bytes.
-std::string read_text(const std::string& path, std::int64_t limit);
-
 // The kind of a text, by its content; refuses what is no format of ours, with the reason.
 ImportKind kind_of_text(const std::string& text, const std::string& path);
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "common/error.h"
+#include "common/text_file.h"
 #include "models/importers/hf_config.h"
 #include "models/importers/json_reader.h"
 #include "models/importers/readers.h"
@@ -243,8 +244,8 @@ Imported import_checkpoint(Checkpoint checkpoint, const ImportOptions& options,
   }
   imported.understood.push_back("config: " + config_path);
   ConfigModel config =
-      read_config(YamlValue::from_text(read_text(config_path, kMaxConfig), config_path), options,
-                  answers_of(checkpoint), imported);
+      read_config(YamlValue::from_text(read_text_file(config_path, kMaxConfig), config_path),
+                  options, answers_of(checkpoint), imported);
   config.model.sources.push_back(checkpoint.path);
   const std::map<std::string, Expected> expected = expected_tensors(config);
   extra = compare_names(checkpoint, expected, config.model.family);

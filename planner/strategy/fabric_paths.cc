@@ -41,7 +41,7 @@ void FabricPaths::find(OpSpec& transfer) {
 
 FabricPaths::PathPair FabricPaths::between(std::int32_t rank_out, std::int32_t nic_out,
                                            std::int32_t rank_in, std::int32_t nic_in) {
-  if (crosses_pcie(rank_out, nic_out) || crosses_pcie(rank_in, nic_in))
+  if (crosses_pcie(topology_, rank_out, nic_out) || crosses_pcie(topology_, rank_in, nic_in))
     return make(rank_out, nic_out, rank_in, nic_in);
   const std::pair leaves(nic_at(topology_, nic_out).leaf, nic_at(topology_, nic_in).leaf);
   const auto found = of_leaves_.find(leaves);
@@ -70,16 +70,10 @@ FabricPaths::PathPair FabricPaths::make(std::int32_t rank_out, std::int32_t nic_
   return {path_of(up, way->latency_ps), path_of(down, 0)};
 }
 
-bool FabricPaths::crosses_pcie(std::int32_t rank, std::int32_t nic) const {
-  const std::int32_t at_gpu = topology_.gpus[static_cast<std::size_t>(rank)].pcie_switch;
-  const std::int32_t at_nic = nic_at(topology_, nic).pcie_switch;
-  return at_gpu >= 0 && at_nic >= 0 && at_gpu != at_nic;
-}
-
 // From the GPU's switch up to the host bridge and down to the NIC's switch, or back.
 void FabricPaths::add_pcie(std::int32_t rank, std::int32_t nic, bool sends,
                            std::vector<std::uint32_t>& links) {
-  if (!crosses_pcie(rank, nic)) return;
+  if (!crosses_pcie(topology_, rank, nic)) return;
   const std::int32_t at_gpu = topology_.gpus[static_cast<std::size_t>(rank)].pcie_switch;
   const std::int32_t at_nic = nic_at(topology_, nic).pcie_switch;
   const auto add = [&](std::int32_t at, Kind kind) {

@@ -42,7 +42,6 @@ class FabricPaths {
                    std::int32_t nic_in);
   PathPair make(std::int32_t rank_out, std::int32_t nic_out, std::int32_t rank_in,
                 std::int32_t nic_in);
-  bool crosses_pcie(std::int32_t rank, std::int32_t nic) const;
   void add_pcie(std::int32_t rank, std::int32_t nic, bool sends, std::vector<std::uint32_t>& links);
   void add_switch_links(const std::vector<std::int32_t>& switches, Kind kind,
                         std::vector<std::uint32_t>& links);

@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <vector>
 
 #include "common/error.h"
+#include "common/text_file.h"
 #include "topologies/import/text_lines.h"
 
 namespace transload {
@@ -128,22 +127,7 @@ TopologyFileKind detect_topology_file(const std::string& text, const std::string
 }
 
 std::string read_topology_text(const std::string& path) {
-  std::error_code error;
-  // Only plain files: reading a pipe or a device could wait, or go on, for ever.
-  if (!std::filesystem::is_regular_file(path, error))
-    throw InputError({path, 0, ""}, "cannot open the file");
-  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
-  if (error) throw InputError({path, 0, ""}, "cannot read the file");
-  if (size > kMaxFileBytes)
-    throw InputError({path, 0, ""}, fmt::format("{} bytes; a file about a cluster has at most {}",
-                                                size, kMaxFileBytes));
-  std::ifstream stream(path, std::ios::binary);
-  std::string text(static_cast<std::size_t>(size), '\0');
-  if (!stream || !stream.read(text.data(), size))
-    throw InputError({path, 0, ""}, "cannot read the file");
-  // Some editors begin UTF-8 with a mark.
-  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
-  return text;
+  return read_text_file(path, kMaxFileBytes, "a file about a cluster");
 }
 
 }  // namespace transload
