@@ -20,6 +20,15 @@
 
 namespace transload {
 
+// Who may land or send bytes that it neither wants nor holds (options.helpers): the job's ranks
+// (default), all GPUs of their NVLink domains, exactly these ranks, or nobody. Ranks outside the
+// job get ports, in plans and in bounds.
+struct HelperChoice {
+  enum class Kind : std::uint8_t { kJob, kDomain, kRanks, kNobody };
+  Kind kind = Kind::kJob;
+  std::vector<Rank> ranks;  // of kRanks, ascending
+};
+
 // Empty optionals are `auto`.
 struct PlanOptions {
   std::optional<std::int64_t> staging_bytes;  // per rank, all classes but bucket buffers
@@ -28,6 +37,7 @@ struct PlanOptions {
   std::optional<std::uint32_t> window;   // W: posted and unfinished operations per port
   std::optional<std::uint32_t> colours;  // G: colours per issue group
   std::string executor = "auto";         // auto | nccl | host
+  HelperChoice helpers;
 };
 
 struct StrategyChoice {

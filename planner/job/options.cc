@@ -12,6 +12,20 @@ void accept_only(YamlMap& map, const char* key, const std::vector<std::string_vi
   if (const auto value = map.optional(key)) value->word_of(words);
 }
 
+HelperChoice parse_helpers(const YamlValue& value) {
+  using Kind = HelperChoice::Kind;
+  if (value.is_scalar()) {
+    const std::string word = value.word_of({"job", "domain", "none"});
+    return {word == "job" ? Kind::kJob : word == "domain" ? Kind::kDomain : Kind::kNobody, {}};
+  }
+  HelperChoice choice{Kind::kRanks, {}};
+  for (const YamlValue& rank : value.list())
+    choice.ranks.push_back(static_cast<Rank>(rank.integer_in(0, INT32_MAX)));
+  std::sort(choice.ranks.begin(), choice.ranks.end());
+  choice.ranks.erase(std::unique(choice.ranks.begin(), choice.ranks.end()), choice.ranks.end());
+  return choice;
+}
+
 }  // namespace
 
 PlanOptions parse_options(const YamlValue& value) {
@@ -39,7 +53,7 @@ PlanOptions parse_options(const YamlValue& value) {
     options.executor = executor->word_of({"auto", "nccl", "host"});
   accept_only(map, "convert", {"auto"});
   accept_only(map, "digest", {"first", "never"});
-  accept_only(map, "helpers", {"job", "none"});
+  if (const auto helpers = map.optional("helpers")) options.helpers = parse_helpers(*helpers);
   accept_only(map, "max_peers", {"none"});
   map.finish();
   return options;

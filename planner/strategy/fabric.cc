@@ -18,10 +18,12 @@ constexpr std::uint32_t kMaxUnits = 64;
 
 class FabricMaker {
  public:
-  FabricMaker(PlanBuilder& builder, const Topology& topology, const ReshardProblem& problem)
+  FabricMaker(PlanBuilder& builder, const Topology& topology, const ReshardProblem& problem,
+              std::span<const Rank> helpers)
       : builder_(builder),
         topology_(topology),
         problem_(problem),
+        helpers_(helpers),
         paths_(std::make_shared<FabricPaths>(builder, topology)) {}
 
   Fabric make() {
@@ -53,6 +55,9 @@ class FabricMaker {
     std::set_union(problem_.source_ranks.begin(), problem_.source_ranks.end(),
                    problem_.destination_ranks.begin(), problem_.destination_ranks.end(),
                    std::back_inserter(ranks));
+    ranks.insert(ranks.end(), helpers_.begin(), helpers_.end());
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     return ranks;
   }
 
@@ -157,6 +162,7 @@ class FabricMaker {
   PlanBuilder& builder_;
   const Topology& topology_;
   const ReshardProblem& problem_;
+  std::span<const Rank> helpers_;
   std::shared_ptr<FabricPaths> paths_;
   Fabric fabric_;
   std::int64_t slowest_nic_ = 0;
@@ -166,8 +172,9 @@ class FabricMaker {
 
 }  // namespace
 
-Fabric add_fabric(PlanBuilder& builder, const Topology& topology, const ReshardProblem& problem) {
-  return FabricMaker(builder, topology, problem).make();
+Fabric add_fabric(PlanBuilder& builder, const Topology& topology, const ReshardProblem& problem,
+                  std::span<const Rank> helpers) {
+  return FabricMaker(builder, topology, problem, helpers).make();
 }
 
 void set_windows(PlanBuilder& builder, const Fabric& fabric, std::uint32_t window) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "planner/layout/problem.h"
@@ -32,10 +33,11 @@ struct Fabric {
   std::int64_t slowest_nic = 0;          // achieved bytes/s of the slowest NIC of the job
 };
 
-// Adds every GPU of the topology as a rank, and links and ports for the job's ranks. Transfers that
-// are added to the builder later find their way through the fabric by themselves, so the topology
-// has to outlive the builder. Windows are set later, by set_windows.
-Fabric add_fabric(PlanBuilder& builder, const Topology& topology, const ReshardProblem& problem);
+// Adds every GPU of the topology as a rank, and links and ports for the job's ranks and `helpers`.
+// Transfers that are added to the builder later find their way through the fabric by themselves, so
+// the topology has to outlive the builder. Windows are set later, by set_windows.
+Fabric add_fabric(PlanBuilder& builder, const Topology& topology, const ReshardProblem& problem,
+                  std::span<const Rank> helpers = {});
 
 // Gives every port a window of `window` operations per unit.
 void set_windows(PlanBuilder& builder, const Fabric& fabric, std::uint32_t window);

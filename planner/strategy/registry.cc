@@ -8,6 +8,7 @@
 #include "planner/strategy/awex.h"
 #include "planner/strategy/checkpoint_engine.h"
 #include "planner/strategy/gather_broadcast.h"
+#include "planner/strategy/helper_ranks.h"
 #include "planner/strategy/m2n/m2n.h"
 #include "planner/strategy/megatron.h"
 #include "planner/strategy/nemo_hybrid.h"
@@ -31,8 +32,7 @@ RouteSet greedy_routes(const Job& job, const PlanningInput& input, const Strateg
 
 RouteSet balanced_routes(const Job& job, const PlanningInput& input, const StrategyChoice&,
                          const Fabric& fabric) {
-  return assign_balanced(job.problem, input.demand, fabric,
-                         {MayHelp(fabric.ranks.size(), true), input.bounds.bound_ps});
+  return assign_balanced(job.problem, input.demand, fabric, {may_help(job), input.bounds.bound_ps});
 }
 
 // Relays make many small chunks, and issue groups then need more staging, transfers and planning
@@ -41,7 +41,7 @@ Plan plan_transload(const Job& job, const PlanningInput& input, const StrategyCh
                     PlanHeader header) {
   const AssignRoutes assign =
       header.discipline == Discipline::kGroups ? greedy_routes : balanced_routes;
-  return plan_routes(job, input, strategy, std::move(header), assign, 0);
+  return plan_routes(job, input, strategy, std::move(header), assign, 0, helper_ranks(job));
 }
 
 // A strategy that is a rule of routes and a window.
@@ -122,9 +122,10 @@ EmitOptions emit_options(const Job& job, Discipline discipline, std::uint32_t wi
 }
 
 Plan plan_routes(const Job& job, const PlanningInput& input, const StrategyChoice& strategy,
-                 PlanHeader header, AssignRoutes assign, std::uint32_t window) {
+                 PlanHeader header, AssignRoutes assign, std::uint32_t window,
+                 std::span<const Rank> helpers) {
   PlanBuilder builder;
-  const Fabric fabric = add_fabric(builder, job.topology, job.problem);
+  const Fabric fabric = add_fabric(builder, job.topology, job.problem, helpers);
   add_tensors_and_shards(builder, job.problem);
   const RouteSet routes = assign(job, input, strategy, fabric);
   const EmitOptions options = emit_options(job, header.discipline, window);

@@ -1,11 +1,14 @@
 #include "planner/strategy/strategy.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "common/units.h"
 #include "planner/schedule/access.h"
+#include "planner/strategy/helper_ranks.h"
 #include "planner/strategy/registry.h"
 
 namespace transload {
@@ -52,7 +55,7 @@ std::vector<Unsupported> refusals(const Job& job, const PlanningInput& input,
 PlanningInput prepare(const Job& job) {
   PlanningInput input;
   input.demand = make_demand(job.problem);
-  input.bounds = compute_bounds(job.problem, input.demand, job.topology);
+  input.bounds = compute_bounds(job.problem, input.demand, job.topology, helper_ranks(job));
   return input;
 }
 

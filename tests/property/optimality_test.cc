@@ -62,6 +62,10 @@ std::string long_job(std::mt19937_64& random, int max_ranks) {
   return text;
 }
 
+// Not there yet: issue 6 asks for 1.01. Colocated jobs on mixed NICs and relays in groups are
+// behind.
+constexpr double kOverRival = 1.2;
+
 struct Outcome {
   double over_bound = 0;
   double over_rival = 0;
@@ -85,6 +89,7 @@ void measure(std::uint64_t seed, int max_ranks, Discipline discipline,
   };
   const double ours = refit("transload").first;
   const auto [rival, ideal] = refit("p2p");
+  EXPECT_LE(ours, kOverRival * rival) << "seed " << seed << ", " << name_of(discipline);
   outcomes.push_back({ours / (static_cast<double>(input.bounds.bound_ps) * 1e-12), ours / rival,
                       ours / ideal, seed});
 }
@@ -111,10 +116,7 @@ void run(int count, std::uint64_t first_seed, int max_ranks) {
   }
 }
 
-TEST(FullOptimality, RandomLongJobs) {
-  const char* count = std::getenv("TL_COUNT");
-  run(count ? std::atoi(count) : 100, 1, 24);
-}
+TEST(FullOptimality, RandomLongJobs) { run(100, 1, 24); }
 
 }  // namespace
 }  // namespace transload

@@ -27,7 +27,7 @@ std::vector<std::int64_t> rates_of(const Fabric& fabric) {
 
 // Bytes that a port of `rate` carries in `ps`, rounded up.
 std::int64_t carried(std::int64_t rate, std::int64_t ps) {
-  const auto bytes = static_cast<__int128>(rate) * ps / 1'000'000'000'000 + 1;
+  const __int128 bytes = (static_cast<__int128>(rate) * ps + 999'999'999'999) / 1'000'000'000'000;
   return static_cast<std::int64_t>(std::min<__int128>(bytes, std::int64_t{1} << 60));
 }
 
@@ -310,15 +310,20 @@ class SourceSide {
       flow.add_supply(set, once_[set]);
       for (const std::uint32_t p : sides_[set].own) flow.add_edge(set, p);
     }
-    flow.run();
-    for (std::size_t set = 0; set < count; ++set) {
-      if (!helped_[set]) continue;
-      for (const std::uint32_t p : sides_[set].helping)
-        pooled[set].push_back(flow.add_edge(set, p));
-    }
-    fits_once_ = flow.run() == std::accumulate(once_.begin(), once_.end(), std::int64_t{0});
+    const auto open_pools = [&] {
+      for (std::size_t set = 0; set < count; ++set)
+        if (helped_[set])
+          for (const std::uint32_t p : sides_[set].helping)
+            pooled[set].push_back(flow.add_edge(set, p));
+    };
+    const std::int64_t all_once = std::accumulate(once_.begin(), once_.end(), std::int64_t{0});
+    const bool own_suffice = flow.run() == all_once;
+    if (!own_suffice) open_pools();
+    fits_once_ = flow.run() == all_once;
     for (std::size_t set = 0; set < count; ++set)
       if (direct_[set] > 0) flow.add_supply(set, direct_[set] - once_[set]);
+    flow.run();
+    if (own_suffice) open_pools();
     flow.run();
     std::vector<std::int64_t> excess(count, 0);
     for (std::size_t set = 0; set < count; ++set) {
