@@ -20,6 +20,7 @@ struct Arguments {
   std::string job;
   std::optional<std::string> strategies;
   std::optional<std::string> discipline;
+  std::optional<std::string> cache;
 };
 
 std::string row_title(const CompareRow& row) {
@@ -40,6 +41,7 @@ nlohmann::json row_json(const CompareRow& row, Discipline discipline) {
                          {"network_bytes", nullptr},
                          {"bottleneck", nullptr},
                          {"unsupported", nlohmann::json::array()},
+                         {"cached", row.cached},
                          {"assumptions", row.assumptions}};
   const auto or_null = [](const std::string& text) {
     return text.empty() ? nlohmann::json(nullptr) : nlohmann::json(text);
@@ -147,12 +149,14 @@ int compare_command(Session& session, const Arguments& arguments) {
     for (StrategyChoice& choice : choices)
       if (choice.name == job.strategy.name) choice = job.strategy;
   }
-  const Discipline discipline = discipline_choice(job, {std::nullopt, arguments.discipline});
+  const Discipline discipline =
+      discipline_choice(job, {std::nullopt, arguments.discipline, std::nullopt});
+  const PlanCache cache = PlanCache::open(arguments.cache);
   BoundReport bounds;
   const Comparison comparison = naming_file(arguments.job, [&] {
     const PlanningInput input = prepare(job);
     bounds = input.bounds;
-    return compare_strategies(job, input, choices, discipline, progress);
+    return compare_strategies(job, input, choices, discipline, cache, progress);
   });
   progress.clear();
   if (session.json)
@@ -175,6 +179,7 @@ void add_compare(CLI::App& program, Session& session) {
   command->add_option("--discipline", arguments->discipline,
                       "windows, groups or unbounded; default: the job's, else what its executor "
                       "can do. The other one is shown beside it");
+  add_cache_flag(command, arguments->cache);
   on_chosen(command, session,
             [arguments, &session] { return compare_command(session, *arguments); });
 }

@@ -38,8 +38,9 @@ struct Running {
 // process that forks may have none.
 class Comparer {
  public:
-  Comparer(const Job& job, const PlanningInput& input, Comparison& comparison, Progress& progress)
-      : job_(job), input_(input), comparison_(comparison), progress_(progress) {
+  Comparer(const Job& job, const PlanningInput& input, Comparison& comparison,
+           const PlanCache& cache, Progress& progress)
+      : job_(job), input_(input), comparison_(comparison), cache_(cache), progress_(progress) {
     for (std::size_t row = 0; row < comparison.rows.size(); ++row)
       for (const bool main : {true, false}) tasks_.push_back({row, main});
   }
@@ -66,8 +67,11 @@ class Comparer {
     SimulateOptions options;
     if (!task.main) options.coarse_share = kSideShare;
     try {
-      running_.push_back(std::make_unique<Running>(
-          task, make_plan(job_, input_, row.strategy, discipline_of(task)), options));
+      CachedPlan made = cache_.plan(job_, row.strategy, discipline_of(task), [&] {
+        return make_plan(job_, input_, row.strategy, discipline_of(task));
+      });
+      if (task.main) row.cached = made.hit;
+      running_.push_back(std::make_unique<Running>(task, std::move(made.plan), options));
     } catch (const UnsupportedError& error) {
       if (task.main) row.unsupported = error.limits();
     } catch (const InputError& error) {
@@ -101,6 +105,7 @@ class Comparer {
   const Job& job_;
   const PlanningInput& input_;
   Comparison& comparison_;
+  const PlanCache& cache_;
   Progress& progress_;
   std::vector<Task> tasks_;
   std::deque<std::unique_ptr<Running>> running_;
@@ -118,7 +123,7 @@ std::string no_strategy_text(const std::vector<CompareRow>& rows) {
 
 Comparison compare_strategies(const Job& job, const PlanningInput& input,
                               const std::vector<StrategyChoice>& choices, Discipline discipline,
-                              Progress& progress) {
+                              const PlanCache& cache, Progress& progress) {
   Comparison comparison;
   comparison.discipline = discipline;
   comparison.other =
@@ -128,7 +133,7 @@ Comparison compare_strategies(const Job& job, const PlanningInput& input,
     row.strategy = choice;
     comparison.rows.push_back(std::move(row));
   }
-  Comparer(job, input, comparison, progress).run();
+  Comparer(job, input, comparison, cache, progress).run();
   const auto& rows = comparison.rows;
   if (std::all_of(rows.begin(), rows.end(),
                   [](const CompareRow& row) { return !row.unsupported.empty(); }) &&

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/plan_cache.h"
 #include "cli/prediction.h"
 #include "cli/progress.h"
 #include "planner/strategy/strategy.h"
@@ -26,6 +27,7 @@ struct CompareRow {
   std::string in_flight_rule;
   std::optional<ExposedPhases> phases;
   std::vector<std::string> assumptions;  // fitted and assumed constants
+  bool cached = false;                   // the plan came out of the cache
 };
 
 struct Comparison {
@@ -38,6 +40,6 @@ struct Comparison {
 // can do the job.
 Comparison compare_strategies(const Job& job, const PlanningInput& input,
                               const std::vector<StrategyChoice>& choices, Discipline discipline,
-                              Progress& progress);
+                              const PlanCache& cache, Progress& progress);
 
 }  // namespace transload

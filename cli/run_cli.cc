@@ -22,6 +22,9 @@ void add_commands(CLI::App& program, Session& session) {
   add_bound(program, session);
   add_simulate(program, session);
   add_compare(program, session);
+  add_explain(program, session);
+  add_replan(program, session);
+  add_validate(program, session);
   add_run(program, session);
   add_render(program, session);
   add_model(program, session);

@@ -137,7 +137,9 @@ int run_command(Session& session, Arguments arguments) {
   arguments.options.trace = arguments.trace.has_value();
   Progress progress(session);
   progress.show("planning");
-  Plan plan = plan_of(load_subject(arguments.path), arguments.planning);
+  Subject subject = load_subject(arguments.path);
+  auto [plan, cached] = planned(subject, arguments.planning);
+  require_runnable(plan);
   if (arguments.scale > 1) plan = scale_plan(plan, arguments.scale);
   if (arguments.dry_run) {
     progress.clear();
@@ -151,7 +153,9 @@ int run_command(Session& session, Arguments arguments) {
   if (arguments.trace) write_trace(plan, result.times, "measured", *arguments.trace);
   progress.clear();
   if (session.json) {
-    print_json(session, run_json(plan, arguments, result));
+    nlohmann::json json = run_json(plan, arguments, result);
+    json["cached"] = cached;
+    print_json(session, json);
   } else {
     session.out << run_text(plan, arguments, result);
     if (arguments.trace) session.out << "trace written to " << *arguments.trace << '\n';

@@ -25,13 +25,16 @@ int simulate_command(Session& session, const Arguments& arguments) {
   if (arguments.trace) require_writable(*arguments.trace, "--trace");
   Progress progress(session);
   progress.show("planning");
-  const Plan plan = plan_of(load_subject(arguments.path), arguments.planning);
+  Subject subject = load_subject(arguments.path);
+  const auto [plan, cached] = planned(subject, arguments.planning);
   progress.show("simulating");
   const SimulationResult result = simulate(plan, arguments.options);
   if (arguments.trace) write_trace(plan, result.times, "simulated", *arguments.trace);
   progress.clear();
   if (session.json) {
-    print_json(session, prediction_json(plan, result));
+    nlohmann::json json = prediction_json(plan, result);
+    json["cached"] = cached;
+    print_json(session, json);
     return kDone;
   }
   session.out << prediction_text(plan, result);

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "common/yaml.h"
+#include "planner/job/job_edit.h"
 
 namespace transload {
 namespace {
@@ -38,6 +39,13 @@ void add_planning_flags(CLI::App* command, PlanningFlags& flags) {
   command->add_option("--discipline", flags.discipline,
                       "windows, groups or unbounded; default: the job's, else what its executor "
                       "can do");
+  add_cache_flag(command, flags.cache);
+}
+
+void add_cache_flag(CLI::App* command, std::optional<std::string>& cache) {
+  command->add_option("--cache", cache,
+                      "Folder of plans that were made before; default: $TRANSLOAD_CACHE, else "
+                      "none is kept");
 }
 
 Job load_job_only(const std::string& path) {
@@ -59,20 +67,29 @@ Discipline discipline_choice(const Job& job, const PlanningFlags& flags) {
   return flags.discipline ? parse_discipline(*flags.discipline) : discipline_of(job);
 }
 
-Plan plan_of(const Subject& subject, const PlanningFlags& flags) {
+CachedPlan planned(Subject& subject, const PlanningFlags& flags) {
   if (subject.plan) {
     if (flags.strategy || flags.discipline)
       throw InputError({subject.path, 0, ""},
                        "a plan file has its strategy and discipline; --strategy and --discipline "
                        "go with a job");
-    return *subject.plan;
+    return {*subject.plan, false};
   }
-  const Job& job = *subject.job;
-  const StrategyChoice strategy = strategy_choice(job, flags);
+  Job& job = *subject.job;
+  job.strategy = strategy_choice(job, flags);
   const Discipline discipline = discipline_choice(job, flags);
-  return naming_file(subject.path,
-                     [&] { return make_plan(job, prepare(job), strategy, discipline); });
+  std::vector<JobEdit> edits;
+  if (flags.strategy) edits.push_back({"strategy", *flags.strategy});
+  if (flags.discipline) edits.push_back({"options.discipline", *flags.discipline});
+  if (!edits.empty()) job.text = edited_job(job.text, edits);
+  return naming_file(subject.path, [&] {
+    return PlanCache::open(flags.cache).plan(job, job.strategy, discipline, [&] {
+      return make_plan(job, prepare(job), job.strategy, discipline);
+    });
+  });
 }
+
+Plan plan_of(Subject subject, const PlanningFlags& flags) { return planned(subject, flags).plan; }
 
 std::vector<StrategyChoice> parse_strategies(const std::string& list) {
   std::vector<StrategyChoice> choices;

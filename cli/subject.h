@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/plan_cache.h"
 #include "cli/session.h"
 #include "common/error.h"
 #include "planner/job/job.h"
@@ -12,12 +13,14 @@
 
 namespace transload {
 
-// --strategy and --discipline of commands that plan.
+// --strategy, --discipline and --cache of commands that plan.
 struct PlanningFlags {
   std::optional<std::string> strategy;
   std::optional<std::string> discipline;
+  std::optional<std::string> cache;
 };
 void add_planning_flags(CLI::App* command, PlanningFlags& flags);
+void add_cache_flag(CLI::App* command, std::optional<std::string>& cache);
 
 // Exactly one of both is there.
 struct Subject {
@@ -30,9 +33,11 @@ Subject load_subject(const std::string& path);
 // The job at `path`; a plan file is refused by name.
 Job load_job_only(const std::string& path);
 
-// The plan of a plan file as it stands, or the job planned as its file and the flags say.
-// InputError if flags are given for a plan file.
-Plan plan_of(const Subject& subject, const PlanningFlags& flags);
+// The plan of a plan file as it stands, or the job planned as its file and the flags say, or found
+// in the plan cache. The flags become part of the job's text, so that the plan tells by itself how
+// it was made. InputError if --strategy or --discipline are given for a plan file.
+CachedPlan planned(Subject& subject, const PlanningFlags& flags);
+Plan plan_of(Subject subject, const PlanningFlags& flags);
 
 StrategyChoice strategy_choice(const Job& job, const PlanningFlags& flags);
 Discipline discipline_choice(const Job& job, const PlanningFlags& flags);

@@ -4,17 +4,20 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(Boost REQUIRED)  # headers: Boost.Graph
-find_package(CLI11 REQUIRED)
 find_package(pugixml REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 
-# SimGrid 3.32 ships a .pc file whose version text pkg-config rejects on some systems, so look directly.
-find_path(SIMGRID_INCLUDE_DIR simgrid/version.h REQUIRED)
-find_library(SIMGRID_LIBRARY simgrid REQUIRED)
-add_library(simgrid_imported INTERFACE)
-target_include_directories(simgrid_imported SYSTEM INTERFACE ${SIMGRID_INCLUDE_DIR})
-target_link_libraries(simgrid_imported INTERFACE ${SIMGRID_LIBRARY})
+if(NOT TRANSLOAD_PLANNER_ONLY)
+  find_package(CLI11 REQUIRED)
+
+  # SimGrid 3.32 ships a .pc file whose version text pkg-config rejects on some systems, so look directly.
+  find_path(SIMGRID_INCLUDE_DIR simgrid/version.h REQUIRED)
+  find_library(SIMGRID_LIBRARY simgrid REQUIRED)
+  add_library(simgrid_imported INTERFACE)
+  target_include_directories(simgrid_imported SYSTEM INTERFACE ${SIMGRID_INCLUDE_DIR})
+  target_link_libraries(simgrid_imported INTERFACE ${SIMGRID_LIBRARY})
+endif()
 
 # CUDA is optional: without it every back end but cuda is complete.
 include(CheckLanguage)

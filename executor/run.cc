@@ -1,5 +1,7 @@
 #include "executor/run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -11,6 +13,7 @@
 #include "executor/host/memory.h"
 #include "executor/verify.h"
 #include "executor/zero_fills.h"
+#include "planner/schedule/access.h"
 
 namespace transload {
 namespace {
@@ -41,8 +44,20 @@ double write_zeros(const ZeroFills& fills, ThreadPool& pool) {
 
 }  // namespace
 
+void require_runnable(const Plan& plan) {
+  const std::int64_t op = first_convert(plan);
+  if (op == kNone) return;
+  const auto bundle = static_cast<std::size_t>(plan.op_bundle[static_cast<OpId>(op)]);
+  const std::uint32_t tensor = plan.slice_tensor_first[plan.bundle_slice_first[bundle]];
+  throw InputError(fmt::format(
+      "the plan converts tensors (operation {} makes {} on rank {}); conversions are planned, "
+      "checked and simulated, but not run by this version",
+      op, tensor_name(plan, tensor), plan.op_source[static_cast<OpId>(op)]));
+}
+
 RunResult run_on_host(const Plan& plan, const RunOptions& options) {
   if (options.iterations < 1) throw InputError("a run has at least one iteration");
+  require_runnable(plan);
   const HostMemory memory(plan);
   ThreadPool pool(options.threads);
   HostBackend backend(plan, memory);

@@ -33,6 +33,9 @@ struct RunResult {
   std::vector<std::vector<OpId>> posting_order;  // per port
 };
 
+// InputError for plans that this version does not run: those that convert.
+void require_runnable(const Plan& plan);
+
 // Runs the plan with all its ranks in this process, on a pool of threads. Throws RunFailure naming
 // rank and operation for a stall or a missed deadline, RunFailure for too little memory, and
 // InputError where the plan moves elements that a rank does not hold. Wrong bytes are a result, not

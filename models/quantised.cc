@@ -47,8 +47,8 @@ bool contains(const List& list, const Value& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-WeightEncoding encoding_of(const Parameter& parameter, bool stacked,
-                           const QuantisedFormat& format) {
+WeightEncoding encoding_of_weight(const Parameter& parameter, bool stacked,
+                                  const QuantisedFormat& format) {
   const bool matrix = stacked ? parameter.shape.size() == 3
                               : parameter.shape.size() == 2 && parameter.name.ends_with(kWeight);
   if (!matrix || parameter.fixed_dtype) return WeightEncoding::kPlain;
@@ -159,6 +159,13 @@ class Writer {
 
 }  // namespace
 
+WeightEncoding encoding_of(const Model& model, const Parameter& parameter,
+                           const QuantisedFormat& format) {
+  const bool stacked =
+      parameter.fusion >= 0 && model.fusions[static_cast<std::size_t>(parameter.fusion)].experts;
+  return encoding_of_weight(parameter, stacked, format);
+}
+
 const QuantisedFormat& quantised_format(std::string_view name) {
   std::vector<std::string_view> names;
   for (const QuantisedFormat& format : kQuantisedFormats) {
@@ -180,7 +187,7 @@ std::vector<StoredTensor> quantised_tensors(const Model& model, const QuantisedF
     const Fusion* fusion =
         parameter.fusion < 0 ? nullptr : &model.fusions[static_cast<std::size_t>(parameter.fusion)];
     const bool stacked = fusion != nullptr && fusion->experts;
-    const WeightEncoding encoding = encoding_of(parameter, stacked, format);
+    const WeightEncoding encoding = encoding_of_weight(parameter, stacked, format);
     if (encoding == WeightEncoding::kPlain)
       writer.plain(index);
     else

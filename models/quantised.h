@@ -55,6 +55,10 @@ struct StoredTensor {
 // The format of that name, or InputError with the nearest one.
 const QuantisedFormat& quantised_format(std::string_view name);
 
+// How the format stores a parameter of the model.
+WeightEncoding encoding_of(const Model& model, const Parameter& parameter,
+                           const QuantisedFormat& format);
+
 // The tensors that a checkpoint of `model` in this format consists of, in the order of its
 // parameters, a weight's scales after its values. InputError where a weight does not divide into
 // whole blocks of an MX format.

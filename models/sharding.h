@@ -161,6 +161,8 @@ struct ShardedModel {
   std::vector<Conversion> conversions;
   std::vector<std::uint32_t> dropped;   // tensors that the engine has no place for
   std::vector<RankGroups> rank_groups;  // ascending by rank; empty: the engine has no such groups
+  // Consecutive ranks that form one inference engine, a replica; 0: the side has no engines.
+  std::int64_t engine_ranks = 0;
   // Tensors whose layout in the engine we do not know, and why; kNotHeld. Only a job that leaves
   // them out can be planned.
   std::vector<Conversion> unknown;

@@ -296,7 +296,9 @@ class Assembler {
 ShardedModel assemble(const EngineLayout& layout, const Model& model,
                       std::span<const LogicalTensor> tensors) {
   require_fits(layout, model, tensors);
-  return Assembler(layout, model, tensors).run();
+  ShardedModel sharded = Assembler(layout, model, tensors).run();
+  sharded.engine_ranks = layout.engine_ranks;
+  return sharded;
 }
 
 }  // namespace transload

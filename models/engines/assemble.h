@@ -49,6 +49,7 @@ struct EngineLayout {
   // holds part n mod ways.
   std::array<std::int64_t, kRuleGroupCount> ways{};
   std::array<std::string_view, kRuleGroupCount> keys{};
+  std::int64_t engine_ranks = 0;  // consecutive ranks of one inference engine; 0: no engines
   // Ranks by stage; all stages have equally many.
   std::vector<std::vector<Rank>> stage_ranks;
   PipelineStages stages;

@@ -86,6 +86,7 @@ EngineLayout inference_layout(std::string_view engine, const Model& model,
   EngineLayout layout;
   layout.engine = engine;
   layout.side = side;
+  layout.engine_ranks = shape.ranks();
   layout.ways.fill(options.sizes.tp);
   layout.keys.fill("tp");
   layout.ways[static_cast<std::size_t>(RuleGroup::kExpert)] = experts.parts;

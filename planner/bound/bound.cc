@@ -8,6 +8,7 @@
 #include "planner/bound/min_max_flow.h"
 #include "planner/bound/needs.h"
 #include "planner/bound/pods.h"
+#include "planner/bound/rails.h"
 
 namespace transload {
 namespace {
@@ -79,11 +80,12 @@ class BoundMaker {
         needs_(needs),
         pods_(pods),
         line_rate_(line_rate),
-        capacity_(capacities(ranks, topology, line_rate)) {}
+        capacity_(capacities(ranks, topology, line_rate)),
+        rails_(topology, ranks, line_rate) {}
 
   std::vector<Bound> make() const {
-    return {destination_gpu(), domain_in(),     pod_in(), source_once(), pod_out(),
-            volume(),          source_copies(), nvlink(), hbm()};
+    return {destination_gpu(), domain_in(), pod_in(),        source_once(), pod_out(),
+            rail_in(),         volume(),    source_copies(), nvlink(),      hbm()};
   }
 
  private:
@@ -93,6 +95,8 @@ class BoundMaker {
     if (ps > bound.ps) {
       bound.ps = ps;
       bound.port = port;
+      bound.bytes = bytes;
+      bound.rate = rate;
     }
   }
 
@@ -105,7 +109,7 @@ class BoundMaker {
   }
 
   Bound destination_gpu() const {
-    Bound bound{"dst_gpu", "none", 0, false};
+    Bound bound{"dst_gpu", "none", 0, false, 0, 0};
     for (Rank rank : problem_.destination_ranks) {
       const auto r = static_cast<std::size_t>(rank);
       raise(bound, needs_.gpu[r], capacity_.nic[r] + usable_nvlink(rank),
@@ -115,7 +119,7 @@ class BoundMaker {
   }
 
   Bound domain_in() const {
-    Bound bound{"domain_in", "none", 0, false};
+    Bound bound{"domain_in", "none", 0, false, 0, 0};
     for (std::size_t domain = 0; domain < needs_.distinct.size(); ++domain)
       raise(bound, needs_.distinct[domain], capacity_.domain_nic[domain],
             fmt::format("NICs into NVLink domain {}", domain));
@@ -127,21 +131,43 @@ class BoundMaker {
   }
 
   Bound pod_in() const {
-    Bound bound{"pod_in", "none", 0, false};
+    Bound bound{"pod_in", "none", 0, false, 0, 0};
     for (const PodBytes& pod : pods_)
       raise(bound, pod.needs.in, rate_of(pod.pod), "links into " + pod.pod.name);
     return bound;
   }
 
+  // Into each domain and pod, out of each domain, and from all sources to everybody else.
+  Bound rail_in() const {
+    Bound bound{"rail_in", "none", 0, false};
+    for (std::size_t domain = 0; domain < needs_.distinct.size(); ++domain) {
+      const std::int64_t rate = rails_.across(static_cast<std::int32_t>(domain));
+      raise(bound, needs_.distinct[domain], rate,
+            fmt::format("rails into NVLink domain {}", domain));
+      raise(bound, needs_.domain_out[domain], rate,
+            fmt::format("rails out of NVLink domain {}", domain));
+    }
+    for (const PodBytes& pod : pods_)
+      raise(bound, std::max(pod.needs.in, pod.needs.out), rails_.across(pod.pod),
+            "rails of " + pod.pod.name);
+    std::vector<bool> holds(needs_.distinct.size(), false);
+    for (const Rank rank : problem_.source_ranks)
+      holds[static_cast<std::size_t>(topology_.gpus[static_cast<std::size_t>(rank)].domain)] = true;
+    std::int64_t leaving = 0;
+    for (const auto& [domains, bytes] : needs_.exclusive) leaving += bytes;
+    raise(bound, leaving, rails_.across(holds), "rails out of all domains of sources");
+    return bound;
+  }
+
   Bound pod_out() const {
-    Bound bound{"pod_out", "none", 0, false};
+    Bound bound{"pod_out", "none", 0, false, 0, 0};
     for (const PodBytes& pod : pods_)
       raise(bound, pod.needs.out, rate_of(pod.pod), "links out of " + pod.pod.name);
     return bound;
   }
 
   Bound source_once() const {
-    Bound bound{"src_once", "none", 0, false};
+    Bound bound{"src_once", "none", 0, false, 0, 0};
     for (Rank rank : problem_.source_ranks) {
       const auto r = static_cast<std::size_t>(rank);
       raise(bound, needs_.gpu_out[r], capacity_.nic[r] + usable_nvlink(rank),
@@ -155,7 +181,7 @@ class BoundMaker {
   }
 
   Bound source_copies() const {
-    Bound bound{"src_copies", "none", 0, true};
+    Bound bound{"src_copies", "none", 0, true, 0, 0};
     raise_by_cut(bound, needs_.copies);
     return bound;
   }
@@ -175,7 +201,7 @@ class BoundMaker {
   }
 
   Bound volume() const {
-    Bound bound{"volume", "none", 0, false};
+    Bound bound{"volume", "none", 0, false, 0, 0};
     std::int64_t bytes = 0;
     std::int64_t rate = 0;
     for (std::size_t domain = 0; domain < needs_.distinct.size(); ++domain) {
@@ -187,7 +213,7 @@ class BoundMaker {
   }
 
   Bound nvlink() const {
-    Bound bound{"nvlink", "none", 0, false};
+    Bound bound{"nvlink", "none", 0, false, 0, 0};
     std::vector<std::int64_t> need(needs_.distinct.size(), 0);
     for (Rank rank : problem_.destination_ranks)
       need[static_cast<std::size_t>(topology_.gpus[static_cast<std::size_t>(rank)].domain)] +=
@@ -201,7 +227,7 @@ class BoundMaker {
   // Landed bytes are written; bytes that stay are read and written. Packing and unpacking, which a
   // schedule may avoid, do not count.
   Bound hbm() const {
-    Bound bound{"hbm", "none", 0, false};
+    Bound bound{"hbm", "none", 0, false, 0, 0};
     for (Rank rank : problem_.destination_ranks) {
       const auto r = static_cast<std::size_t>(rank);
       if (capacity_.hbm[r] > 0)
@@ -217,6 +243,7 @@ class BoundMaker {
   const std::vector<PodBytes>& pods_;
   bool line_rate_;
   Capacities capacity_;
+  RailCapacity rails_;
 };
 
 const Bound& largest(const std::vector<Bound>& bounds) {

@@ -1,12 +1,13 @@
 // What no schedule can beat: bytes that must enter a set of GPUs over the capacity into it.
 //
 // Family (docs/bounds.md; ties go to the first): `dst_gpu` one GPU; `domain_in` one NVLink domain,
-// every byte once; `pod_in` and `pod_out` what hangs below narrow
-// up-links, or a site; `src_once` what only some sources hold must leave them once (one GPU, one
-// domain, or the worst set of domains by min-cut); `volume` every byte that enters a domain leaves
-// some NIC of the job; `nvlink` a domain's needs over its NICs and NVLink ports together; `hbm`
-// what a GPU's memory must write and copy. `src_copies` is conditional: it holds where receivers
-// never relay, and is never the binding one. Only ports of the job's ranks and its helpers count.
+// every byte once; `pod_in` and `pod_out` what hangs below narrow up-links, or a site; `src_once`
+// what only some sources hold must leave them once (one GPU, one domain, or the worst set of
+// domains by min-cut); `rail_in` what NICs that meet only rail by rail let through; `volume` every
+// byte that enters a domain leaves some NIC of the job; `nvlink` a domain's needs over its NICs and
+// NVLink ports together; `hbm` what a GPU's memory must write and copy. `src_copies` is
+// conditional: it holds where receivers never relay, and is never the binding one. Only ports of
+// the job's ranks and its helpers count.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,8 @@ struct Bound {
   std::string port;  // which set of ports, in words
   std::int64_t ps = 0;
   bool conditional = false;  // holds only under a stated assumption
+  std::int64_t bytes = 0;    // that must pass the port
+  std::int64_t rate = 0;     // of the port, bytes/s
 };
 
 struct BoundReport {

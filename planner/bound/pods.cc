@@ -84,6 +84,7 @@ void add_pods_of_tier(const Topology& topology, std::int32_t tier, std::vector<P
       pod.line_rate += member.uplink_rate;
       pod.achieved_rate += achieved_rate(member.uplink_rate, member.uplink_efficiency_ppm);
     }
+    pod.switches = of.switches;
     pod_of_group.emplace(least, pods.size());
     pods.push_back(std::move(pod));
   }

@@ -17,9 +17,10 @@
 namespace transload {
 
 struct Pod {
-  std::string name;            // "leaf0.0 to leaf0.7", "site berlin"
-  std::vector<bool> has;       // by rank
-  std::int64_t line_rate = 0;  // bytes/s, each direction
+  std::string name;                    // "leaf0.0 to leaf0.7", "site berlin"
+  std::vector<bool> has;               // by rank
+  std::vector<std::int32_t> switches;  // ascending; none for a site
+  std::int64_t line_rate = 0;          // bytes/s, each direction
   std::int64_t achieved_rate = 0;
 };
 

@@ -23,6 +23,7 @@ struct DemandClass {
   std::uint32_t receivers = 0;  // RankSets id, never empty
   std::int64_t bytes = 0;
   std::vector<DemandSlice> slices;  // in plan order: the class's packed order
+  bool converts = false;            // holders make all of it; else they hold it as it travels
 };
 
 struct Demand {
@@ -36,8 +37,13 @@ std::int64_t slice_bytes(const ReshardProblem& problem, const DemandSlice& slice
 template <class Visit>
 void for_each_common_cell(const Layout& a, const Layout& b, Visit&& visit);
 
-// InputError, naming tensor, rank and box, where a destination wants elements that no source holds.
+// What the receivers make themselves is no demand: what they make it from is. InputError, naming
+// tensor, rank and box, where a destination wants elements that no source holds.
 Demand make_demand(const ReshardProblem& problem);
+
+// The demand with the bytes of each class as few as any schedule could make them: what receivers
+// convert counts in the narrower of the two types. For bounds.
+Demand narrowest(const ReshardProblem& problem, Demand demand);
 
 // ---- implementation of the template ----
 

@@ -17,6 +17,7 @@ namespace transload {
 // One pool of a job: what its engine made of the model, and its field in the job.
 struct JobSide {
   std::string field;  // "source", "destination[1]"
+  std::vector<Rank> ranks;
   ShardedModel sharded;
 };
 

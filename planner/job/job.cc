@@ -10,6 +10,11 @@
 namespace transload {
 namespace {
 
+// simulator/calibration has a file for each but `none`.
+const std::vector<std::string_view> kFrameworks = {
+    "none",           "nemo-rl",      "miles",    "verl",     "skyrl", "slime", "checkpoint-engine",
+    "transferengine", "modelexpress", "prime-rl", "m2n-bench"};
+
 bool moves_nothing(const ReshardProblem& problem) { return problem.destination_ranks.empty(); }
 
 Job read_job(const YamlValue& root, const std::string& text, const std::string& name,
@@ -19,6 +24,8 @@ Job read_job(const YamlValue& root, const std::string& text, const std::string& 
   job.name = std::filesystem::path(name).stem().string();
   job.text = text;
   job.topology = load_topology(map.required("topology"), base_folder);
+  if (const auto without = map.optional("without"))
+    job.membership = parse_membership(*without, job.topology);
   ProblemInput input;
   const bool tensor_job = map.has("tensors");
   if (tensor_job && map.has("model"))
@@ -36,15 +43,20 @@ Job read_job(const YamlValue& root, const std::string& text, const std::string& 
     job.unplaced = std::move(part.unplaced);
     job.needs_conversion = std::move(part.needs_conversion);
     job.spanning_groups = std::move(part.spanning_groups);
+    job.sides = std::move(part.sides);
   }
   if (const auto strategy = map.optional("strategy")) job.strategy = parse_strategy(*strategy);
   if (const auto options = map.optional("options")) job.options = parse_options(*options);
-  if (const auto framework = map.optional("framework")) framework->word_of({"none", "nemo-rl"});
+  if (const auto framework = map.optional("framework"))
+    job.framework = framework->word_of(kFrameworks);
   const auto allow_empty = map.optional("allow_empty");
   const bool empty_allowed = allow_empty && allow_empty->boolean();
   map.finish();
 
-  job.problem = make_problem(input);
+  ReducedProblem reduced =
+      reduced_problem(std::move(input), job.sides, job.membership, job.topology);
+  job.problem = std::move(reduced.problem);
+  job.missing = std::move(reduced.missing);
   if (moves_nothing(job.problem) && !empty_allowed)
     map.fail(
         "the job moves nothing: no destination rank holds an element (allow_empty: true permits "
@@ -53,6 +65,12 @@ Job read_job(const YamlValue& root, const std::string& text, const std::string& 
 }
 
 }  // namespace
+
+std::vector<std::string> unplaced_names(const Job& job) {
+  std::vector<std::string> names = job.unplaced;
+  for (const MissingTensor& tensor : job.missing) names.push_back(tensor.name);
+  return names;
+}
 
 Job job_from_text(const std::string& text, const std::string& name,
                   const std::string& base_folder) {

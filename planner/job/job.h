@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/yaml.h"
+#include "planner/job/membership.h"
 #include "planner/job/spanning_groups.h"
 #include "planner/layout/problem.h"
 #include "planner/schedule/plan.h"
@@ -38,6 +39,7 @@ struct PlanOptions {
   std::optional<std::uint32_t> colours;  // G: colours per issue group
   std::string executor = "auto";         // auto | nccl | host
   HelperChoice helpers;
+  std::optional<std::int64_t> max_peers;  // of a rank over the network; empty: no limit
 };
 
 struct StrategyChoice {
@@ -59,6 +61,7 @@ struct Job {
   ReshardProblem problem;
   StrategyChoice strategy;
   PlanOptions options;
+  std::string framework = "none";  // whose host costs a prediction adds
   // Groups of the source's ranks, ascending by rank; empty for tensor jobs and engines without.
   std::vector<RankGroups> source_groups;
   std::int64_t model_parameters = 0;  // elements of the model's moved parts; 0 for tensor jobs
@@ -67,7 +70,14 @@ struct Job {
   std::vector<std::string> unplaced;
   std::vector<NeedsConversion> needs_conversion;
   std::vector<SpanningGroups> spanning_groups;
+  std::vector<SidePlacement> sides;  // of a whole-model job: the source first
+  Membership membership;
+  std::vector<MissingTensor> missing;  // left out, because no living rank holds them
 };
+
+// All tensors that this refit leaves as they are: allowed by name, or because no living rank holds
+// them.
+std::vector<std::string> unplaced_names(const Job& job);
 
 // Throws InputError with file, line and field, or tensor and rank.
 Job load_job(const std::string& path);

@@ -4,9 +4,11 @@
 #include <map>
 
 #include "models/library.h"
+#include "models/quantised.h"
 #include "planner/job/coverage.h"
 #include "planner/job/engine_side.h"
 #include "planner/job/sections.h"
+#include "planner/job/side.h"
 
 namespace transload {
 namespace {
@@ -99,45 +101,93 @@ class NodeAllocator {
   std::vector<SpanningGroups> spanning_;
 };
 
-// A destination stores what the source stores; everything else is a conversion.
-void require_same_dtype(const YamlValue& value, DType source) {
-  constexpr std::string_view kBlockwise[] = {"fp8-block128", "mxfp8", "mxfp4", "nvfp4"};
-  const std::string word = value.text();
-  const bool blockwise =
-      std::find(std::begin(kBlockwise), std::end(kBlockwise), word) != std::end(kBlockwise);
-  if (!blockwise && value.dtype() == source) return;
-  value.fail(fmt::format("the source is {}; conversions on the way are planned in a later version",
-                         dtype_name(source)));
+// Engines keep an indexer's wk in one bf16 buffer with its weights_proj, though checkpoints
+// quantise it.
+bool stays_whole(const Parameter& parameter) {
+  return parameter.kind == ParameterKind::kIndexer && parameter.name.ends_with(".wk.weight");
 }
 
-JobSide parse_side(const YamlValue& value, const Model& model,
-                   std::span<const LogicalTensor> tensors, NodeAllocator& nodes,
-                   const std::string& base_folder, bool is_source) {
+// What the pools store, by tensor; nullopt: the source's type. A blockwise type is for the weights
+// that published checkpoints store so, a plain one for all whose type the model does not fix.
+using PoolTypes = std::vector<std::optional<StoredType>>;
+
+PoolTypes pool_types(const YamlValue& value, const Model& model,
+                     std::span<const LogicalTensor> tensors) {
+  const StoredType type = parse_side_type(value);
+  const bool blockwise = type.scales != Recipe::kAsIs;
+  const QuantisedFormat* format = blockwise ? &quantised_format(type.name) : nullptr;
+  PoolTypes types(tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Parameter& parameter = model.parameters[tensors[i].parameter];
+    const bool converts = blockwise
+                              ? encoding_of(model, parameter, *format) != WeightEncoding::kPlain &&
+                                    !stays_whole(parameter)
+                              : !parameter.fixed_dtype && tensors[i].dtype != type.dtype;
+    if (converts) types[i] = type;
+  }
+  return types;
+}
+
+// The tensors as the pools store them: engines' buffers are laid out in these types.
+std::vector<LogicalTensor> stored_tensors(std::span<const LogicalTensor> tensors,
+                                          const PoolTypes& types) {
+  std::vector<LogicalTensor> stored(tensors.begin(), tensors.end());
+  for (std::size_t i = 0; i < types.size(); ++i)
+    if (types[i]) stored[i].dtype = types[i]->dtype;
+  return stored;
+}
+
+JobSide parse_engine(const YamlValue& value, const Model& model,
+                     std::span<const LogicalTensor> tensors, NodeAllocator& nodes,
+                     const std::string& base_folder, bool is_source) {
   YamlMap side = value.map();
   const std::vector<Rank> ranks = nodes.allocate(side);
   if (!is_source) {
-    if (const auto dtype = side.optional("dtype")) require_same_dtype(*dtype, model.dtype);
+    side.optional("dtype");  // read by pool_types
     if (const auto commit = side.optional("commit"))
       if (commit->word_of({"in-place", "shadow"}) == "shadow")
         commit->fail("shadow commits are planned in a later version; expected in-place");
   }
-  JobSide parsed{value.field(),
+  JobSide parsed{value.field(), ranks,
                  parse_engine_side(side, {model, tensors, ranks, base_folder}, is_source)};
   nodes.note_groups(value, ranks);
   return parsed;
 }
 
-std::vector<JobSide> parse_pools(const YamlValue& value, const Model& model,
-                                 std::span<const LogicalTensor> tensors, NodeAllocator& nodes,
-                                 const std::string& base_folder) {
-  std::vector<JobSide> pools;
+struct Pools {
+  std::vector<JobSide> sides;
+  PoolTypes types;
+};
+
+Pools parse_pools(const YamlValue& value, const Model& model,
+                  std::span<const LogicalTensor> tensors, NodeAllocator& nodes,
+                  const std::string& base_folder) {
+  Pools pools;
   const std::vector<YamlValue> items =
       value.is_list() ? value.list() : std::vector<YamlValue>{value};
-  pools.reserve(items.size());
-  for (const YamlValue& pool : items)
-    pools.push_back(parse_side(pool, model, tensors, nodes, base_folder, false));
-  if (pools.empty()) value.fail("expected at least one pool");
+  for (const YamlValue& pool : items) {
+    PoolTypes types(tensors.size());
+    const auto dtype = pool.map().optional("dtype");
+    if (dtype) types = pool_types(*dtype, model, tensors);
+    if (pools.sides.empty())
+      pools.types = types;
+    else if (pools.types != types)
+      (dtype ? *dtype : pool)
+          .fail(
+              "the pools of a job store one dtype; expected that of the first pool (pools of "
+              "other types are a job of their own)");
+    pools.sides.push_back(
+        parse_engine(pool, model, stored_tensors(tensors, types), nodes, base_folder, false));
+  }
+  if (pools.sides.empty()) value.fail("expected at least one pool");
   return pools;
+}
+
+std::vector<SidePlacement> placements(const JobSide& source, const std::vector<JobSide>& pools) {
+  std::vector<SidePlacement> sides = {{source.field, source.ranks, source.sharded.engine_ranks}};
+  for (const JobSide& pool : pools)
+    sides.push_back({pool.field, pool.ranks, pool.sharded.engine_ranks});
+  return sides;
 }
 
 NameGlobs parse_globs(YamlMap& job, const char* key) {
@@ -202,7 +252,8 @@ std::vector<BufferRef> buffers_of(const ShardedModel& side,
 }
 
 ProblemInput problem_input(std::vector<LogicalTensor>& tensors, const Coverage& coverage,
-                           JobSide& source, std::vector<JobSide>& pools) {
+                           JobSide& source, Pools& all_pools) {
+  std::vector<JobSide>& pools = all_pools.sides;
   ProblemInput input;
   input.source_buffer_of = buffers_of(source.sharded, coverage.moved);
   input.source_buffers = std::move(source.sharded.buffers);
@@ -218,6 +269,7 @@ ProblemInput problem_input(std::vector<LogicalTensor>& tensors, const Coverage& 
                              tensor.layer, source.sharded.sharding_of[index],
                              table.intern(index, input.destination_shardings),
                              TensorInput::kNotTied});
+    input.tensors.back().destination_type = all_pools.types[index];
   }
   input.source_shardings = std::move(source.sharded.shardings);
   return input;
@@ -235,14 +287,13 @@ ModelJobPart parse_model_job(YamlMap& job, const Topology& topology,
   NodeAllocator nodes(topology);
   std::vector<LogicalTensor> tensors = logical_tensors(model);
   const std::vector<bool> included = included_tensors(job, tensors);
-  JobSide source = parse_side(job.required("source"), model, tensors, nodes, base_folder, true);
-  std::vector<JobSide> pools =
-      parse_pools(job.required("destination"), model, tensors, nodes, base_folder);
+  JobSide source = parse_engine(job.required("source"), model, tensors, nodes, base_folder, true);
+  Pools pools = parse_pools(job.required("destination"), model, tensors, nodes, base_folder);
 
   NameGlobs allow_unplaced = parse_globs(job, "allow_unplaced");
   Coverage coverage;
   try {
-    coverage = cover(tensors, included, source, pools, allow_unplaced);
+    coverage = cover(tensors, included, source, pools.sides, allow_unplaced);
   } catch (const InputError& error) {
     job.fail(error.what());
   }
@@ -253,6 +304,7 @@ ModelJobPart parse_model_job(YamlMap& job, const Topology& topology,
   part.unplaced = std::move(coverage.unplaced);
   part.needs_conversion = std::move(coverage.needs_conversion);
   part.spanning_groups = nodes.take_spanning();
+  part.sides = placements(source, pools.sides);
   part.input = problem_input(tensors, coverage, source, pools);
   return part;
 }

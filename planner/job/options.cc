@@ -5,7 +5,10 @@
 namespace transload {
 namespace {
 
-bool is_auto(const YamlValue& value) { return value.is_scalar() && value.text() == "auto"; }
+bool is_word(const YamlValue& value, std::string_view word) {
+  return value.is_scalar() && value.text() == word;
+}
+bool is_auto(const YamlValue& value) { return is_word(value, "auto"); }
 
 // Options of the contract whose other values later versions bring: only these are planned here.
 void accept_only(YamlMap& map, const char* key, const std::vector<std::string_view>& words) {
@@ -54,7 +57,8 @@ PlanOptions parse_options(const YamlValue& value) {
   accept_only(map, "convert", {"auto"});
   accept_only(map, "digest", {"first", "never"});
   if (const auto helpers = map.optional("helpers")) options.helpers = parse_helpers(*helpers);
-  accept_only(map, "max_peers", {"none"});
+  if (const auto peers = map.optional("max_peers"); peers && !is_word(*peers, "none"))
+    options.max_peers = peers->integer_in(1, INT32_MAX);
   map.finish();
   return options;
 }

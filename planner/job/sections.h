@@ -26,6 +26,7 @@ struct ModelJobPart {
   std::vector<std::string> unplaced;
   std::vector<NeedsConversion> needs_conversion;
   std::vector<SpanningGroups> spanning_groups;
+  std::vector<SidePlacement> sides;
 };
 ModelJobPart parse_model_job(YamlMap& job, const Topology& topology,
                              const std::string& base_folder);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/recipe.h"
 #include "common/yaml.h"
 #include "models/sharding.h"
 
@@ -25,7 +26,11 @@ struct SideContext {
 struct ParsedSide {
   Sharding sharding;
   std::optional<std::string> buffer;  // memory.buffer
+  std::optional<StoredType> type;     // dtype; without it the tensor's
 };
+
+// The value of a `dtype` key that may be blockwise. InputError: no type, or none that is planned.
+StoredType parse_side_type(const YamlValue& value);
 
 // InputError naming the field for everything that is wrong with the text alone; what only the
 // layout can tell is refused when it is made.

@@ -73,7 +73,10 @@ class TensorJobReader {
     tensor.dtype = map.required("dtype").dtype();
     const std::vector<std::string> dims = parse_dim_names(map, tensor.shape.size());
     const SideContext context{tensor.shape, dims, tensor.dtype, last_rank_, base_folder_};
-    ParsedSide source = parse_side(map.required("source"), context);
+    const YamlValue source_side = map.required("source");
+    ParsedSide source = parse_side(source_side, context);
+    if (source.type) tensor.dtype = plain_type(*source.type, source_side);
+    default_type_ = context.dtype;
     tensor.source = intern(input_.source_shardings, std::move(source.sharding));
     const BufferRef source_buffer = source_buffers_.of(source.buffer);
     const auto original = static_cast<std::uint32_t>(input_.tensors.size());
@@ -114,11 +117,24 @@ class TensorJobReader {
            const SideContext& context) {
     ParsedSide destination = parse_side(side, context);
     input_.tensors.push_back(tensor);
+    const StoredType type =
+        destination.type.value_or(StoredType{dtype_name(default_type_), default_type_});
+    if (type.scales != Recipe::kAsIs || type.dtype != tensor.dtype)
+      input_.tensors.back().destination_type = type;
     input_.tensors.back().destination =
         intern(input_.destination_shardings,
                std::vector<PoolSharding>{{0, std::move(destination.sharding)}});
     input_.source_buffer_of.push_back(source_buffer);
     input_.destination_buffer_of[0].push_back(destination_buffers_.of(destination.buffer));
+  }
+
+  // Values with scales that stand on both sides are two tensors; to take them apart is not planned.
+  static DType plain_type(const StoredType& type, const YamlValue& side) {
+    if (type.scales != Recipe::kAsIs)
+      side.map().required("dtype").fail(
+          "a blockwise type on the source; expected a plain one (weights that are stored with "
+          "scales are two tensors of the job)");
+    return type.dtype;
   }
 
   static std::vector<std::string> parse_dim_names(YamlMap& map, std::size_t dims) {
@@ -159,6 +175,7 @@ class TensorJobReader {
 
   std::int64_t last_rank_;
   const std::string& base_folder_;
+  DType default_type_ = DType::kBF16;  // of the tensor that is being read, for both sides
   std::set<std::string> names_;
   ProblemInput input_;
   BufferTable source_buffers_;

@@ -14,6 +14,15 @@ namespace {
 // Cells of a grid beyond which explicit boxes are refused rather than expanded.
 constexpr std::size_t kMaxCells = 8'000'000;
 
+void leave_out(Shards& shards, const std::vector<Rank>& absent) {
+  if (absent.empty()) return;
+  const auto gone = [&](const auto& row) {
+    return std::binary_search(absent.begin(), absent.end(), row.rank);
+  };
+  std::erase_if(shards.boxes, gone);
+  std::erase_if(shards.storage, gone);
+}
+
 void append(Layout& layout, Shards shards, std::uint32_t pool) {
   const auto first_loops = static_cast<std::uint32_t>(layout.loops.size());
   for (RankBox& box : shards.boxes) {
@@ -89,10 +98,14 @@ std::uint32_t RankSets::intern(std::vector<Rank> ascending) {
 }
 
 Layout make_layout(std::span<const PoolSharding* const> pools, std::span<const std::int64_t> shape,
-                   std::int64_t element_bits, RankSets& sets, const std::string& what) {
+                   std::int64_t element_bits, RankSets& sets, const std::string& what,
+                   std::span<const std::vector<Rank>> absent) {
   Layout layout;
-  for (const PoolSharding* pool : pools)
-    append(layout, make_shards(pool->sharding, shape, element_bits, what), pool->pool);
+  for (const PoolSharding* pool : pools) {
+    Shards shards = make_shards(pool->sharding, shape, element_bits, what);
+    if (pool->pool < absent.size()) leave_out(shards, absent[pool->pool]);
+    append(layout, std::move(shards), pool->pool);
+  }
   const auto by_rank = [](const auto& a, const auto& b) { return a.rank < b.rank; };
   std::stable_sort(layout.shards.begin(), layout.shards.end(), by_rank);
   std::stable_sort(layout.storage.begin(), layout.storage.end(), by_rank);

@@ -48,10 +48,12 @@ struct PoolSharding {
 };
 
 // The layout of a tensor of `shape`, with elements of `element_bits`, that one or several pools
-// spread. `what` begins error messages ("tensor w, source"). InputError: whatever make_shards
+// spread, without the shards of the `absent` ranks (ascending, by pool; pools past its end lack
+// none). `what` begins error messages ("tensor w, source"). InputError: whatever make_shards
 // refuses, a rank that holds an element twice.
 Layout make_layout(std::span<const PoolSharding* const> pools, std::span<const std::int64_t> shape,
-                   std::int64_t element_bits, RankSets& sets, const std::string& what);
+                   std::int64_t element_bits, RankSets& sets, const std::string& what,
+                   std::span<const std::vector<Rank>> absent = {});
 
 // Elements of the runs of `inner`, a box inside the shard, that are contiguous in memory and in
 // row-major order (planner/layout/storage.h).

@@ -45,8 +45,10 @@ class MemoryValidator {
       : problem_(problem), source_(source) {}
 
   void validate() {
-    for (const TensorGroup& group : problem_.groups)
+    for (const TensorGroup& group : problem_.groups) {
+      if (source_ && group.making != Making::kNotMade) continue;
       for (std::uint32_t i = 0; i < group.count; ++i) add_tensor(group, group.first + i);
+    }
     for (auto& [key, use] : uses_) {
       add_padding(key, use);
       check(key, use);

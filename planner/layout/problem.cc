@@ -11,6 +11,7 @@
 
 #include "common/check.h"
 #include "common/error.h"
+#include "planner/layout/conversion.h"
 #include "planner/layout/memory.h"
 
 namespace transload {
@@ -32,8 +33,8 @@ void validate_tensor(const TensorInput& tensor) {
         fmt::format("tensor {}: {} dimensions; at most 255", tensor.name, tensor.shape.size()));
 }
 
-// Groups tensors by (shape, dtype, destination, source), in order of first appearance, with groups
-// of equal shape and destination side by side so that their shard rows merge.
+// Groups tensors by (shape, dtype, destination, making, source), in order of first appearance, with
+// groups of equal shape and destination side by side so that their shard rows merge.
 struct Grouping {
   std::vector<std::uint32_t> group_of;        // by input position
   std::vector<std::uint32_t> rank_of_group;   // place in plan order
@@ -41,7 +42,7 @@ struct Grouping {
 };
 
 Grouping group_tensors(const std::vector<TensorInput>& tensors) {
-  using Outer = std::tuple<std::vector<std::int64_t>, DType, std::uint32_t>;
+  using Outer = std::tuple<std::vector<std::int64_t>, DType, std::uint32_t, Making, Recipe>;
   std::map<Outer, std::uint32_t> outer_ids;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> group_ids;
   Grouping grouping;
@@ -51,11 +52,14 @@ Grouping group_tensors(const std::vector<TensorInput>& tensors) {
     const TensorInput& tensor = tensors[i];
     const bool as_before = i > 0 && tensor.shape == tensors[i - 1].shape &&
                            tensor.dtype == tensors[i - 1].dtype &&
-                           tensor.destination == tensors[i - 1].destination;
+                           tensor.destination == tensors[i - 1].destination &&
+                           tensor.made.making == tensors[i - 1].made.making &&
+                           tensor.made.recipe == tensors[i - 1].made.recipe;
     const std::uint32_t outer =
         as_before ? last_outer
                   : outer_ids
-                        .try_emplace({tensor.shape, tensor.dtype, tensor.destination},
+                        .try_emplace({tensor.shape, tensor.dtype, tensor.destination,
+                                      tensor.made.making, tensor.made.recipe},
                                      static_cast<std::uint32_t>(outer_ids.size()))
                         .first->second;
     last_outer = outer;
@@ -90,6 +94,7 @@ class ProblemMaker {
     }
     order_tensors(group_tensors(input_.tensors));
     tie_tensors();
+    find_originals();
     problem_.source_buffers = ordered(input_.source_buffer_of, input_.source_buffers);
     share_tied_sources();
     for (std::size_t pool = 0; pool < input_.destination_buffer_of.size(); ++pool)
@@ -131,6 +136,8 @@ class ProblemMaker {
       group.dtype = tensor.dtype;
       group.source = source_layout(tensor);
       group.destination = destination_layout(tensor);
+      group.making = tensor.made.making;
+      group.recipe = tensor.made.recipe;
     }
   }
 
@@ -138,7 +145,7 @@ class ProblemMaker {
     TRANSLOAD_CHECK(tensor.source < input_.source_shardings.size(),
                     "tensors name shardings that exist");
     const PoolSharding source{0, input_.source_shardings[tensor.source]};
-    return layout(0, tensor.source, tensor, "source", {&source});
+    return layout(0, tensor.source, tensor, "source", {&source}, {input_.absent_sources});
   }
 
   std::uint32_t destination_layout(const TensorInput& tensor) {
@@ -147,18 +154,19 @@ class ProblemMaker {
     std::vector<const PoolSharding*> pools;
     for (const PoolSharding& pool : input_.destination_shardings[tensor.destination])
       pools.push_back(&pool);
-    return layout(1, tensor.destination, tensor, "destination", pools);
+    return layout(1, tensor.destination, tensor, "destination", pools, input_.absent_destinations);
   }
 
   std::uint32_t layout(int side, std::uint32_t sharding, const TensorInput& tensor,
-                       const char* side_name, const std::vector<const PoolSharding*>& pools) {
+                       const char* side_name, const std::vector<const PoolSharding*>& pools,
+                       const std::vector<std::vector<Rank>>& absent) {
     const auto [entry, added] =
         layout_ids_.try_emplace({side, sharding, dtype_bits(tensor.dtype), tensor.shape},
                                 static_cast<std::uint32_t>(problem_.layouts.size()));
     if (added)
-      problem_.layouts.push_back(make_layout(pools, tensor.shape, dtype_bits(tensor.dtype),
-                                             problem_.sets,
-                                             fmt::format("tensor {}, {}", tensor.name, side_name)));
+      problem_.layouts.push_back(
+          make_layout(pools, tensor.shape, dtype_bits(tensor.dtype), problem_.sets,
+                      fmt::format("tensor {}, {}", tensor.name, side_name), absent));
     return entry->second;
   }
 
@@ -183,6 +191,21 @@ class ProblemMaker {
       if (const std::uint32_t original = input_.tensors[i].tied_to;
           original != TensorInput::kNotTied)
         problem_.source_tensor[place[i]] = problem_.source_tensor[place[original]];
+  }
+
+  void find_originals() {
+    const auto tensors = static_cast<std::uint32_t>(input_.tensors.size());
+    problem_.made_from.resize(tensors);
+    std::iota(problem_.made_from.begin(), problem_.made_from.end(), 0u);
+    if (std::none_of(input_.tensors.begin(), input_.tensors.end(), [](const TensorInput& tensor) {
+          return tensor.made.making != Making::kNotMade;
+        }))
+      return;
+    std::vector<std::uint32_t> place(tensors);
+    for (std::uint32_t t = 0; t < tensors; ++t) place[problem_.input_position[t]] = t;
+    for (std::uint32_t i = 0; i < tensors; ++i)
+      if (input_.tensors[i].made.making != Making::kNotMade)
+        problem_.made_from[place[i]] = place[input_.tensors[i].made.from];
   }
 
   // References in plan order, buffers numbered by first appearance there.
@@ -257,6 +280,12 @@ const SideBuffers& side_buffers(const ReshardProblem& problem, bool source, std:
   return pool < problem.destination_buffers.size() ? problem.destination_buffers[pool] : no_buffers;
 }
 
-ReshardProblem make_problem(const ProblemInput& input) { return ProblemMaker(input).make(); }
+ReshardProblem make_problem(const ProblemInput& input) {
+  if (!has_conversions(input)) return ProblemMaker(input).make();
+  ExpandedInput expanded = expand_conversions(input);
+  ReshardProblem problem = ProblemMaker(expanded.input).make();
+  problem.conversions = std::move(expanded.conversions);
+  return problem;
+}
 
 }  // namespace transload

@@ -36,7 +36,7 @@ void add_traffic(const Plan& plan, OpId op, PlanTotals& totals) {
   const std::uint64_t bytes = plan.op_bytes[op];
   const auto out = static_cast<std::size_t>(plan.op_out_port[op]);
   totals.port_bytes[out] += bytes;
-  if (op_kind(plan, op) == OpKind::kCopy) {
+  if (op_kind(plan, op) != OpKind::kTransfer) {
     if (op_role(plan, op) == OpRole::kLocal) totals.local_bytes += bytes;
     return;
   }
@@ -51,20 +51,19 @@ void add_traffic(const Plan& plan, OpId op, PlanTotals& totals) {
 
 std::uint64_t max_peers(const Plan& plan) {
   std::unordered_set<std::uint64_t> pairs;
-  std::vector<std::uint64_t> out(plan.ranks(), 0);
-  std::vector<std::uint64_t> in(plan.ranks(), 0);
+  std::vector<std::uint64_t> peers(plan.ranks(), 0);
   for (OpId op = 0; op < plan.operations(); ++op) {
     if (op_kind(plan, op) != OpKind::kTransfer) continue;
     const auto source = static_cast<std::uint64_t>(plan.op_source[op]);
     const auto destination = static_cast<std::uint64_t>(plan.op_destination[op]);
-    if (!pairs.insert(source << 32 | destination).second) continue;
-    ++out[source];
-    ++in[destination];
+    if (plan.rank_domain[source] == plan.rank_domain[destination]) continue;
+    // One connection serves both directions.
+    if (!pairs.insert(std::min(source, destination) << 32 | std::max(source, destination)).second)
+      continue;
+    ++peers[source];
+    ++peers[destination];
   }
-  std::uint64_t most = 0;
-  for (std::size_t rank = 0; rank < plan.ranks(); ++rank)
-    most = std::max({most, out[rank], in[rank]});
-  return most;
+  return peers.empty() ? 0 : *std::max_element(peers.begin(), peers.end());
 }
 
 std::uint64_t staging_bytes(const Plan& plan, std::size_t rank) {
@@ -145,8 +144,7 @@ PlanTotals plan_totals(const Plan& plan) {
   PlanTotals totals;
   totals.port_bytes.assign(plan.ports(), 0);
   for (OpId op = 0; op < plan.operations(); ++op)
-    if (op_kind(plan, op) == OpKind::kCopy || op_kind(plan, op) == OpKind::kTransfer)
-      add_traffic(plan, op, totals);
+    if (moves_bytes(plan, op)) add_traffic(plan, op, totals);
   for (std::size_t port = 0; port < plan.ports(); ++port) {
     const auto kind = static_cast<PortKind>(plan.port_kind[port]);
     const std::uint64_t bytes = totals.port_bytes[port];
@@ -155,11 +153,17 @@ PlanTotals plan_totals(const Plan& plan) {
     if (kind == PortKind::kNicIn)
       totals.max_nic_in_bytes = std::max(totals.max_nic_in_bytes, bytes);
   }
+  // What is only there for a conversion on the receiver is no payload.
+  std::vector<bool> raw(plan.tensors(), false);
+  for (std::size_t tensor = 0; tensor < plan.tensors(); ++tensor)
+    if (static_cast<Making>(plan.tensor_making[tensor]) == Making::kAtDestination)
+      raw[plan.tensor_made_from[tensor]] = true;
   for (std::size_t rank = 0; rank < plan.ranks(); ++rank) {
     totals.staging_bytes = std::max(totals.staging_bytes, staging_bytes(plan, rank));
     for (std::uint64_t i = plan.rank_shard_first[rank]; i < plan.rank_shard_first[rank + 1]; ++i) {
       if (static_cast<Side>(plan.shard_side[i]) != Side::kDestination) continue;
       const std::uint32_t tensor = plan.shard_tensor_first[i];
+      if (raw[tensor]) continue;
       const auto bits =
           static_cast<std::uint64_t>(dtype_bits(static_cast<DType>(plan.tensor_dtype[tensor])));
       totals.payload_bytes += box_elements(plan, plan.shard_box[i], plan.tensor_dims[tensor]) *
@@ -168,6 +172,12 @@ PlanTotals plan_totals(const Plan& plan) {
   }
   totals.max_peers = max_peers(plan);
   return totals;
+}
+
+std::int64_t first_convert(const Plan& plan) {
+  for (OpId op = 0; op < plan.operations(); ++op)
+    if (op_kind(plan, op) == OpKind::kConvert) return op;
+  return kNone;
 }
 
 std::uint64_t rank_peak_bytes(const Plan& plan, std::int32_t rank) {

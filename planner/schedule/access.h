@@ -12,6 +12,20 @@ namespace transload {
 
 inline OpKind op_kind(const Plan& plan, OpId op) { return static_cast<OpKind>(plan.op_kind[op]); }
 inline OpRole op_role(const Plan& plan, OpId op) { return static_cast<OpRole>(plan.op_role[op]); }
+// Does the operation move bytes of a bundle (copy, convert or transfer)?
+inline bool moves_bytes(const Plan& plan, OpId op) {
+  const OpKind kind = op_kind(plan, op);
+  return kind == OpKind::kCopy || kind == OpKind::kConvert || kind == OpKind::kTransfer;
+}
+// A convert on a receiver: it reads destination shards, where what it converts has arrived.
+inline bool reads_arrived(const Plan& plan, OpId op) {
+  if (op_kind(plan, op) != OpKind::kConvert || plan.op_source_slot[op] >= 0) return false;
+  const auto bundle = static_cast<std::size_t>(plan.op_bundle[op]);
+  const std::uint64_t slice = plan.bundle_slice_first[bundle];
+  return slice < plan.bundle_slice_first[bundle + 1] &&
+         static_cast<Making>(plan.tensor_making[plan.slice_tensor_first[slice]]) ==
+             Making::kAtDestination;
+}
 inline std::span<const OpId> op_after(const Plan& plan, OpId op) {
   return plan.op_after.subspan(plan.op_after_first[op],
                                plan.op_after_first[op + 1] - plan.op_after_first[op]);
@@ -87,10 +101,13 @@ struct PlanTotals {
   std::uint64_t max_nic_out_bytes = 0;
   std::uint64_t max_nic_in_bytes = 0;
   std::uint64_t staging_bytes = 0;  // of the rank that needs most
-  std::uint64_t max_peers = 0;      // distinct transfer peers of one rank in one direction
+  std::uint64_t max_peers = 0;      // ranks that one rank exchanges bytes with over the network
   std::vector<std::uint64_t> port_bytes;
 };
 PlanTotals plan_totals(const Plan& plan);
+
+// The first convert operation; kNone where the plan has none.
+std::int64_t first_convert(const Plan& plan);
 
 // Bytes of a rank's buffers of both sides and of its staging: what it must have room for.
 std::uint64_t rank_peak_bytes(const Plan& plan, std::int32_t rank);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "common/check.h"
+#include "planner/schedule/convert_reads.h"
 
 namespace transload {
 namespace {
@@ -48,8 +49,9 @@ std::int32_t PlanBuilder::add_rank(std::int32_t node, std::int32_t domain, std::
   return static_cast<std::int32_t>(tables_.rank_node.size()) - 1;
 }
 
-void PlanBuilder::add_gpu_model(
-    std::span<const std::pair<std::uint64_t, std::int64_t>> copy_rates) {
+void PlanBuilder::add_gpu_model(std::span<const std::pair<std::uint64_t, std::int64_t>> copy_rates,
+                                std::int64_t convert_ppm) {
+  tables_.convert_efficiency_ppm.push_back(convert_ppm);
   for (const auto& [run_bytes, efficiency] : copy_rates) {
     tables_.copy_run_bytes.push_back(run_bytes);
     tables_.copy_efficiency_ppm.push_back(efficiency);
@@ -100,8 +102,19 @@ std::uint32_t PlanBuilder::add_tensor(std::string_view name, std::span<const std
   tables_.tensor_dtype.push_back(static_cast<std::uint8_t>(dtype));
   TRANSLOAD_CHECK(!source || *source < tensor, "another name follows its tensor");
   tables_.tensor_source.push_back(source ? tables_.tensor_source[*source] : tensor);
+  tables_.tensor_made_from.push_back(tensor);
+  tables_.tensor_recipe.push_back(static_cast<std::uint8_t>(Recipe::kAsIs));
+  tables_.tensor_making.push_back(static_cast<std::uint8_t>(Making::kNotMade));
   has_other_names_ |= source.has_value();
   return tensor;
+}
+
+void PlanBuilder::set_made(std::uint32_t tensor, std::uint32_t from, Recipe recipe, Making making) {
+  TRANSLOAD_CHECK(tensor != from && tables_.tensor_made_from[from] == from,
+                  "what a tensor is made from is not made");
+  tables_.tensor_made_from[tensor] = from;
+  tables_.tensor_recipe[tensor] = static_cast<std::uint8_t>(recipe);
+  tables_.tensor_making[tensor] = static_cast<std::uint8_t>(making);
 }
 
 std::uint64_t PlanBuilder::add_box(std::span<const std::int64_t> bounds) {
@@ -190,70 +203,114 @@ std::int32_t PlanBuilder::first_slot(std::int32_t rank, SlotClass slot_class) co
 
 std::uint64_t PlanBuilder::next_key() const {
   std::uint64_t next = 0;
-  for (const OpSpec& op : ops_) next = std::max(next, op.key + 1);
+  for (const std::uint64_t key : tables_.op_key) next = std::max(next, key + 1);
   return next;
 }
 
 std::int32_t PlanBuilder::next_group() const {
   std::int32_t next = 0;
-  for (const OpSpec& op : ops_) next = std::max(next, op.group + 1);
+  for (const std::int32_t group : tables_.op_group) next = std::max(next, group + 1);
   return next;
 }
 
 OpId PlanBuilder::add_op(const OpSpec& op) {
-  ops_.push_back(op);
-  if (path_finder_ && op.kind == OpKind::kTransfer) path_finder_(ops_.back());
-  return static_cast<OpId>(ops_.size()) - 1;
+  if (path_finder_ && op.kind == OpKind::kTransfer) {
+    OpSpec with_paths = op;
+    path_finder_(with_paths);
+    append_op(with_paths);
+  } else {
+    append_op(op);
+  }
+  return static_cast<OpId>(tables_.op_key.size()) - 1;
+}
+
+void PlanBuilder::append_op(const OpSpec& op) {
+  keys_ascend_ &= tables_.op_key.empty() || tables_.op_key.back() < op.key;
+  tables_.op_key.push_back(op.key);
+  tables_.op_kind.push_back(static_cast<std::uint8_t>(op.kind));
+  tables_.op_role.push_back(static_cast<std::uint8_t>(op.role));
+  tables_.op_source.push_back(op.source);
+  tables_.op_destination.push_back(op.destination);
+  tables_.op_out_port.push_back(op.out_port);
+  tables_.op_in_port.push_back(op.in_port);
+  tables_.op_out_path.push_back(op.out_path);
+  tables_.op_in_path.push_back(op.in_path);
+  tables_.op_bundle.push_back(op.bundle);
+  tables_.op_begin.push_back(op.begin);
+  tables_.op_bytes.push_back(op.bytes);
+  tables_.op_read_bundle.push_back(op.read_bundle);
+  tables_.op_read_bytes.push_back(0);
+  tables_.op_source_slot.push_back(op.source_slot);
+  tables_.op_destination_slot.push_back(op.destination_slot);
+  tables_.op_group.push_back(op.group);
+  tables_.op_collective.push_back(op.collective);
+  tables_.op_chunk.push_back(op.chunk);
+  tables_.op_hop.push_back(op.hop);
+  tables_.op_run_bytes.push_back(op.run_bytes);
+  tables_.op_cost_ps.push_back(op.cost_ps);
+}
+
+OpSpec PlanBuilder::operation(OpId op) const {
+  OpSpec spec;
+  spec.key = tables_.op_key[op];
+  spec.kind = static_cast<OpKind>(tables_.op_kind[op]);
+  spec.role = static_cast<OpRole>(tables_.op_role[op]);
+  spec.source = tables_.op_source[op];
+  spec.destination = tables_.op_destination[op];
+  spec.out_port = tables_.op_out_port[op];
+  spec.in_port = tables_.op_in_port[op];
+  spec.out_path = tables_.op_out_path[op];
+  spec.in_path = tables_.op_in_path[op];
+  spec.bundle = tables_.op_bundle[op];
+  spec.begin = tables_.op_begin[op];
+  spec.bytes = tables_.op_bytes[op];
+  spec.read_bundle = tables_.op_read_bundle[op];
+  spec.source_slot = tables_.op_source_slot[op];
+  spec.destination_slot = tables_.op_destination_slot[op];
+  spec.group = tables_.op_group[op];
+  spec.collective = tables_.op_collective[op];
+  spec.chunk = tables_.op_chunk[op];
+  spec.hop = tables_.op_hop[op];
+  spec.run_bytes = tables_.op_run_bytes[op];
+  spec.cost_ps = tables_.op_cost_ps[op];
+  return spec;
+}
+
+template <class Visit>
+void PlanBuilder::for_each_op_column(Visit&& visit) {
+  const auto all = [&](auto&... columns) { (visit(columns), ...); };
+  all(tables_.op_key, tables_.op_kind, tables_.op_role, tables_.op_source, tables_.op_destination,
+      tables_.op_out_port, tables_.op_in_port, tables_.op_out_path, tables_.op_in_path,
+      tables_.op_bundle, tables_.op_begin, tables_.op_bytes, tables_.op_read_bundle,
+      tables_.op_read_bytes, tables_.op_source_slot, tables_.op_destination_slot, tables_.op_group,
+      tables_.op_collective, tables_.op_chunk, tables_.op_hop, tables_.op_run_bytes,
+      tables_.op_cost_ps);
 }
 
 void PlanBuilder::add_after(OpId op, OpId predecessor) { after_.emplace_back(op, predecessor); }
 void PlanBuilder::add_stream(OpId op, OpId upstream) { stream_.emplace_back(op, upstream); }
 
 void PlanBuilder::reserve_ops(std::size_t operations, std::size_t edges) {
-  ops_.reserve(operations);
+  for_each_op_column([&](auto& column) { column.reserve(operations); });
   after_.reserve(edges);
 }
 
 std::vector<OpId> PlanBuilder::number_operations() {
-  std::vector<OpId> order(ops_.size());
+  if (keys_ascend_) return {};
+  std::vector<OpId> order(operations());
   std::iota(order.begin(), order.end(), OpId{0});
-  const auto by_key = [&](OpId a, OpId b) { return ops_[a].key < ops_[b].key; };
-  if (!std::is_sorted(order.begin(), order.end(), by_key))
-    std::sort(order.begin(), order.end(), by_key);
-  std::vector<OpId> number(ops_.size());
-  const std::size_t n = ops_.size();
-  const auto reserve = [n](auto&... columns) { (columns.reserve(n), ...); };
-  reserve(tables_.op_key, tables_.op_kind, tables_.op_role, tables_.op_source,
-          tables_.op_destination, tables_.op_out_port, tables_.op_in_port, tables_.op_out_path,
-          tables_.op_in_path, tables_.op_bundle, tables_.op_begin, tables_.op_bytes,
-          tables_.op_source_slot, tables_.op_destination_slot, tables_.op_group,
-          tables_.op_collective, tables_.op_chunk, tables_.op_hop, tables_.op_run_bytes,
-          tables_.op_cost_ps);
-  for (std::size_t i = 0; i < n; ++i) {
-    const OpSpec& op = ops_[order[i]];
-    TRANSLOAD_CHECK(i == 0 || tables_.op_key.back() < op.key, "order keys are unique");
-    number[order[i]] = static_cast<OpId>(i);
-    tables_.op_key.push_back(op.key);
-    tables_.op_kind.push_back(static_cast<std::uint8_t>(op.kind));
-    tables_.op_role.push_back(static_cast<std::uint8_t>(op.role));
-    tables_.op_source.push_back(op.source);
-    tables_.op_destination.push_back(op.destination);
-    tables_.op_out_port.push_back(op.out_port);
-    tables_.op_in_port.push_back(op.in_port);
-    tables_.op_out_path.push_back(op.out_path);
-    tables_.op_in_path.push_back(op.in_path);
-    tables_.op_bundle.push_back(op.bundle);
-    tables_.op_begin.push_back(op.begin);
-    tables_.op_bytes.push_back(op.bytes);
-    tables_.op_source_slot.push_back(op.source_slot);
-    tables_.op_destination_slot.push_back(op.destination_slot);
-    tables_.op_group.push_back(op.group);
-    tables_.op_collective.push_back(op.collective);
-    tables_.op_chunk.push_back(op.chunk);
-    tables_.op_hop.push_back(op.hop);
-    tables_.op_run_bytes.push_back(op.run_bytes);
-    tables_.op_cost_ps.push_back(op.cost_ps);
-  }
+  std::sort(order.begin(), order.end(),
+            [&](OpId a, OpId b) { return tables_.op_key[a] < tables_.op_key[b]; });
+  for_each_op_column([&](auto& column) {
+    std::decay_t<decltype(column)> sorted;
+    sorted.reserve(order.size());
+    for (const OpId op : order) sorted.push_back(column[op]);
+    column = std::move(sorted);
+  });
+  for (std::size_t i = 1; i < order.size(); ++i)
+    TRANSLOAD_CHECK(tables_.op_key[i - 1] < tables_.op_key[i], "order keys are unique");
+  std::vector<OpId> number(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) number[order[i]] = static_cast<OpId>(i);
   return number;
 }
 
@@ -261,16 +318,17 @@ void PlanBuilder::lay_out_edges(const std::vector<OpId>& number,
                                 const std::vector<std::pair<OpId, OpId>>& edges,
                                 std::vector<std::uint64_t>& first,
                                 std::vector<OpId>& targets) const {
-  first.assign(ops_.size() + 1, 0);
-  for (const auto& [op, before] : edges) ++first[number[op] + 1];
+  const auto number_of = [&](OpId op) { return number.empty() ? op : number[op]; };
+  first.assign(operations() + 1, 0);
+  for (const auto& [op, before] : edges) ++first[number_of(op) + 1];
   std::partial_sum(first.begin(), first.end(), first.begin());
   targets.resize(edges.size());
   std::vector<std::uint64_t> next(first.begin(), first.end() - 1);
-  for (const auto& [op, before] : edges) targets[next[number[op]]++] = number[before];
+  for (const auto& [op, before] : edges) targets[next[number_of(op)]++] = number_of(before);
   // Sorted and without twins, so that equal graphs are equal bytes.
   std::uint64_t kept = 0;
   std::uint64_t begin = 0;
-  for (std::size_t op = 0; op < ops_.size(); ++op) {
+  for (std::size_t op = 0; op < operations(); ++op) {
     const auto from = targets.begin() + static_cast<std::ptrdiff_t>(begin);
     const auto to = targets.begin() + static_cast<std::ptrdiff_t>(first[op + 1]);
     begin = first[op + 1];
@@ -306,6 +364,7 @@ void PlanBuilder::lay_out_programs() {
 Plan PlanBuilder::seal(const PlanHeader& header) {
   lay_out_rank_tables();
   const std::vector<OpId> number = number_operations();
+  count_convert_reads(tables_);
   lay_out_edges(number, after_, tables_.op_after_first, tables_.op_after);
   lay_out_edges(number, stream_, tables_.op_stream_first, tables_.op_stream);
   lay_out_programs();

@@ -69,6 +69,7 @@ struct OpSpec {
   std::int32_t bundle = kNone;
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
+  std::int32_t read_bundle = kNone;  // converts that read a slot: what lies in it
   std::int32_t source_slot = kNone;
   std::int32_t destination_slot = kNone;
   std::int32_t group = kNone;
@@ -87,8 +88,9 @@ class PlanBuilder {
   std::int32_t add_rank(std::int32_t node, std::int32_t domain, std::int32_t gpu_model,
                         std::uint64_t memory_bytes);
   // One call per GPU model, in order: (run bytes, efficiency ppm) ascending; empty: copies run
-  // at 1.
-  void add_gpu_model(std::span<const std::pair<std::uint64_t, std::int64_t>> copy_rates);
+  // at 1. `convert_ppm`: conversions, of the HBM link's line rate; 0: as copies.
+  void add_gpu_model(std::span<const std::pair<std::uint64_t, std::int64_t>> copy_rates,
+                     std::int64_t convert_ppm = 0);
   std::uint32_t add_link(LinkKind kind, std::int64_t rate, std::int64_t efficiency_ppm,
                          std::string_view name);
   std::int32_t add_port(PortKind kind, std::int32_t rank, std::uint32_t link, std::uint32_t window,
@@ -106,6 +108,9 @@ class PlanBuilder {
   // ordinary ones; source shards given for it become shards of `source` (twins are dropped).
   std::uint32_t add_tensor(std::string_view name, std::span<const std::int64_t> shape, DType dtype,
                            std::optional<std::uint32_t> source = {});
+  // The tensor is made from `from`, which is not made itself. What converts read is counted when
+  // the plan is sealed.
+  void set_made(std::uint32_t tensor, std::uint32_t from, Recipe recipe, Making making);
   // Bounds lo, hi per dimension; equal boxes are stored once.
   std::uint64_t add_box(std::span<const std::int64_t> bounds);
   // Returns the rank-local number of the first of `count` buffers of `bytes` each. Any number of
@@ -134,7 +139,9 @@ class PlanBuilder {
   void add_after(OpId op, OpId predecessor);
   void add_stream(OpId op, OpId upstream);
   void reserve_ops(std::size_t operations, std::size_t edges);
-  std::size_t operations() const { return ops_.size(); }
+  std::size_t operations() const { return tables_.op_key.size(); }
+  // As it was added, but with the paths that it found.
+  OpSpec operation(OpId op) const;
   // What follows all operations so far.
   std::uint64_t next_key() const;
   std::int32_t next_group() const;
@@ -149,6 +156,10 @@ class PlanBuilder {
   void lay_out_shards();
   void lay_out_fills();
   void name_sources_by_their_tensor();
+  void append_op(const OpSpec& op);
+  template <class Visit>
+  void for_each_op_column(Visit&& visit);
+  // Sorts operations by key. By handle: their numbers; empty where each keeps its own.
   std::vector<OpId> number_operations();
   void lay_out_edges(const std::vector<OpId>& number,
                      const std::vector<std::pair<OpId, OpId>>& edges,
@@ -174,7 +185,7 @@ class PlanBuilder {
 
   PlanTables tables_;
   PathFinder path_finder_;
-  std::vector<OpSpec> ops_;
+  bool keys_ascend_ = true;                    // as operations were added
   std::vector<std::pair<OpId, OpId>> after_;   // (op, predecessor)
   std::vector<std::pair<OpId, OpId>> stream_;  // (op, upstream)
   std::vector<BufferRow> buffers_;

@@ -23,10 +23,11 @@ std::size_t find_name(const std::array<std::string_view, N>& names, const std::s
   throw InputError("plan header: unknown word " + name);
 }
 
-constexpr std::array<std::string_view, 4> kKindNames = {"copy", "transfer", "fence", "host"};
-constexpr std::array<std::string_view, 11> kRoleNames = {
+constexpr std::array<std::string_view, 5> kKindNames = {"copy", "transfer", "fence", "host",
+                                                        "convert"};
+constexpr std::array<std::string_view, 12> kRoleNames = {
     "pack",  "unpack",     "copy",   "inject", "forward", "fan-out",
-    "relay", "collective", "export", "load",   "fence"};
+    "relay", "collective", "export", "load",   "fence",   "convert"};
 constexpr std::array<std::string_view, 7> kPortNames = {
     "nic-out", "nic-in", "nvlink-out", "nvlink-in", "pack", "unpack", "host"};
 constexpr std::array<std::string_view, 10> kLinkNames = {

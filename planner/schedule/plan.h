@@ -21,12 +21,14 @@
 #include <string_view>
 #include <vector>
 
+#include "common/recipe.h"
+
 namespace transload {
 
 using OpId = std::uint32_t;
 inline constexpr std::int32_t kNone = -1;  // no rank, port, slot, group or collective
 
-enum class OpKind : std::uint8_t { kCopy, kTransfer, kFence, kHost };
+enum class OpKind : std::uint8_t { kCopy, kTransfer, kFence, kHost, kConvert };
 enum class OpRole : std::uint8_t {
   kPack,        // copy: source buffers -> slot
   kUnpack,      // copy: slot -> destination buffers
@@ -39,6 +41,7 @@ enum class OpRole : std::uint8_t {
   kExport,      // a published system's trainer gathers: hops of a collective, or host work
   kLoad,        // a published system's engine loads: copy out of a bucket, or host work
   kBarrier,     // fence
+  kConvert,     // convert: made tensors from those that they are made from
 };
 enum class PortKind : std::uint8_t {
   kNicOut,
@@ -97,6 +100,12 @@ struct PlanColumns {
   // source) that it is another name of. Such a name has no source shards: who reads it reads the
   // source shards of that tensor.
   Column<std::uint32_t> tensor_source;
+  // What a tensor is made from: itself, or a tensor that is not made, with the extents that the
+  // recipe (common/recipe.h) says. Made tensors have no source shards. Convert operations read, by
+  // `making`, the source shards or the destination shards of what they are made from.
+  Column<std::uint32_t> tensor_made_from;
+  Column<std::uint8_t> tensor_recipe;  // Recipe
+  Column<std::uint8_t> tensor_making;  // Making
 
   // Ranks: rank r is GPU (device) r of the topology. Ranks that take no part have no rows
   // elsewhere.
@@ -182,6 +191,9 @@ struct PlanColumns {
   Column<std::uint32_t> copy_rate_first;
   Column<std::uint64_t> copy_run_bytes;
   Column<std::int64_t> copy_efficiency_ppm;
+  // Conversions: share of the HBM link's line rate, by GPU model, reads and writes together; 0: as
+  // copies.
+  Column<std::int64_t> convert_efficiency_ppm;
 
   // Operations.
   Column<std::uint64_t> op_key;
@@ -197,6 +209,10 @@ struct PlanColumns {
   Column<std::int32_t> op_bundle;     // kNone for fences and host work
   Column<std::uint64_t> op_begin;     // byte range of the bundle's packed order
   Column<std::uint64_t> op_bytes;
+  // Converts: `op_bundle` is what they write. kNone: they read shards; else the bundle that lies
+  // whole in their source slot. And the bytes that they read.
+  Column<std::int32_t> op_read_bundle;
+  Column<std::uint64_t> op_read_bytes;
   Column<std::int32_t> op_source_slot;  // rank-local slot; kNone: read from the source's shards
   Column<std::int32_t> op_destination_slot;  // kNone: written to the destination's shards
   Column<std::int32_t> op_group;  // issue group of a transfer; kNone under windows and for copies
@@ -261,6 +277,9 @@ void PlanColumns<Column>::visit_columns(Self& self, Visitor&& visit) {
   visit("tensor_dims", self.tensor_dims);
   visit("tensor_dtype", self.tensor_dtype);
   visit("tensor_source", self.tensor_source);
+  visit("tensor_made_from", self.tensor_made_from);
+  visit("tensor_recipe", self.tensor_recipe);
+  visit("tensor_making", self.tensor_making);
   visit("rank_node", self.rank_node);
   visit("rank_domain", self.rank_domain);
   visit("rank_gpu_model", self.rank_gpu_model);
@@ -321,6 +340,7 @@ void PlanColumns<Column>::visit_columns(Self& self, Visitor&& visit) {
   visit("copy_rate_first", self.copy_rate_first);
   visit("copy_run_bytes", self.copy_run_bytes);
   visit("copy_efficiency_ppm", self.copy_efficiency_ppm);
+  visit("convert_efficiency_ppm", self.convert_efficiency_ppm);
   visit("op_key", self.op_key);
   visit("op_kind", self.op_kind);
   visit("op_role", self.op_role);
@@ -333,6 +353,8 @@ void PlanColumns<Column>::visit_columns(Self& self, Visitor&& visit) {
   visit("op_bundle", self.op_bundle);
   visit("op_begin", self.op_begin);
   visit("op_bytes", self.op_bytes);
+  visit("op_read_bundle", self.op_read_bundle);
+  visit("op_read_bytes", self.op_read_bytes);
   visit("op_source_slot", self.op_source_slot);
   visit("op_destination_slot", self.op_destination_slot);
   visit("op_group", self.op_group);

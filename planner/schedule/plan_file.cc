@@ -25,7 +25,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "plan files are little-endian");
 
 constexpr std::array<char, 8> kMagic = {'T', 'L', 'P', 'L', 'A', 'N', '\r', '\n'};
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 constexpr std::size_t kAlignment = 64;
 
 struct FileHead {

@@ -334,6 +334,8 @@ class Scaler {
 Plan scale_plan(const Plan& plan, std::uint64_t target) {
   if (target == 0) throw InputError("scale: expected a factor of at least 1, found 0");
   if (target == 1) return plan;
+  if (first_convert(plan) != kNone)
+    throw InputError("scale: plans with conversions are not scaled by this version");
   return Scaler(plan, target).scale();
 }
 

@@ -37,6 +37,8 @@ std::string_view scripted_role(const Plan& plan, OpId op) {
   switch (op_kind(plan, op)) {
     case OpKind::kCopy:
       return "copy";
+    case OpKind::kConvert:
+      return "convert";
     case OpKind::kFence:
       return "fence";
     case OpKind::kHost:

@@ -91,14 +91,15 @@ class OperationValidator {
 
   void validate_op_table() const {
     const std::size_t n = plan_.operations();
-    rules_.same_length("operations", n,
-                       {plan_.op_kind.size(), plan_.op_role.size(), plan_.op_source.size(),
-                        plan_.op_destination.size(), plan_.op_out_port.size(),
-                        plan_.op_in_port.size(), plan_.op_out_path.size(), plan_.op_in_path.size(),
-                        plan_.op_bundle.size(), plan_.op_begin.size(), plan_.op_bytes.size(),
-                        plan_.op_source_slot.size(), plan_.op_destination_slot.size(),
-                        plan_.op_group.size(), plan_.op_collective.size(), plan_.op_chunk.size(),
-                        plan_.op_hop.size(), plan_.op_run_bytes.size(), plan_.op_cost_ps.size()});
+    rules_.same_length(
+        "operations", n,
+        {plan_.op_kind.size(),        plan_.op_role.size(),        plan_.op_source.size(),
+         plan_.op_destination.size(), plan_.op_out_port.size(),    plan_.op_in_port.size(),
+         plan_.op_out_path.size(),    plan_.op_in_path.size(),     plan_.op_bundle.size(),
+         plan_.op_begin.size(),       plan_.op_bytes.size(),       plan_.op_read_bundle.size(),
+         plan_.op_read_bytes.size(),  plan_.op_source_slot.size(), plan_.op_destination_slot.size(),
+         plan_.op_group.size(),       plan_.op_collective.size(),  plan_.op_chunk.size(),
+         plan_.op_hop.size(),         plan_.op_run_bytes.size(),   plan_.op_cost_ps.size()});
     rules_.csr("op_after_first", plan_.op_after_first, n, plan_.op_after.size());
     rules_.csr("op_stream_first", plan_.op_stream_first, n, plan_.op_stream.size());
     for (std::size_t i = 0; i < n; ++i) validate_operation(i);
@@ -109,9 +110,9 @@ class OperationValidator {
   }
 
   void validate_operation(std::size_t i) const {
-    if (plan_.op_kind[i] > static_cast<std::uint8_t>(OpKind::kHost))
+    if (plan_.op_kind[i] > static_cast<std::uint8_t>(OpKind::kConvert))
       rules_.fail("op_kind", i, "a known kind");
-    if (plan_.op_role[i] > static_cast<std::uint8_t>(OpRole::kBarrier))
+    if (plan_.op_role[i] > static_cast<std::uint8_t>(OpRole::kConvert))
       rules_.fail("op_role", i, "a known role");
     rules_.rank_index("op_source", i, plan_.op_source[i]);
     rules_.rank_index("op_destination", i, plan_.op_destination[i]);
@@ -131,7 +132,14 @@ class OperationValidator {
       rules_.fail("operations", i, "one rank and one port");
     if (plan_.op_cost_ps[i] < 0) rules_.fail("op_cost_ps", i, "no negative time");
     if (plan_.op_group[i] < kNone) rules_.fail("op_group", i, "a group, or -1");
-    if (kind == OpKind::kCopy || transfer) {
+    const bool convert = kind == OpKind::kConvert;
+    if (plan_.op_read_bundle[i] < kNone ||
+        plan_.op_read_bundle[i] >= static_cast<std::int64_t>(plan_.bundles()) ||
+        (plan_.op_read_bundle[i] >= 0) != (convert && plan_.op_source_slot[i] >= 0))
+      rules_.fail("op_read_bundle", i, "the bundle in the slot of a convert, else -1");
+    if (convert ? plan_.op_read_bytes[i] > kMaxBytes : plan_.op_read_bytes[i] > 0)
+      rules_.fail("op_read_bytes", i, "what a convert reads, else 0");
+    if (kind == OpKind::kCopy || convert || transfer) {
       const std::int32_t bundle = plan_.op_bundle[i];
       if (bundle < 0 || static_cast<std::size_t>(bundle) >= plan_.bundles())
         rules_.fail("op_bundle", i, "a bundle that exists");
@@ -140,8 +148,15 @@ class OperationValidator {
         rules_.fail("op_begin", i, "a range inside the bundle");
       if (!transfer && plan_.op_out_port[i] < 0)
         rules_.fail("op_out_port", i, "the port of the copy");
-      slot(i, plan_.op_source[i], plan_.op_source_slot[i]);
-      slot(i, plan_.op_destination[i], plan_.op_destination_slot[i]);
+      const std::uint64_t last = plan_.op_begin[i] + plan_.op_bytes[i];
+      if (plan_.op_read_bundle[i] >= 0) {
+        const std::uint64_t read =
+            plan_.bundle_bytes[static_cast<std::size_t>(plan_.op_read_bundle[i])];
+        slot(i, plan_.op_source[i], plan_.op_source_slot[i], read, read);
+      } else {
+        slot(i, plan_.op_source[i], plan_.op_source_slot[i], plan_.op_bytes[i], last);
+      }
+      slot(i, plan_.op_destination[i], plan_.op_destination_slot[i], plan_.op_bytes[i], last);
     }
   }
 
@@ -150,8 +165,9 @@ class OperationValidator {
       rules_.fail(table, row, "a port that exists, or -1");
   }
 
-  // The slot exists on the rank and has room for the operation's bytes at their place in it.
-  void slot(std::size_t op, std::int32_t rank, std::int32_t slot_index) const {
+  // The slot exists on the rank and has room for `bytes`; in a bucket they end at `last`.
+  void slot(std::size_t op, std::int32_t rank, std::int32_t slot_index, std::uint64_t bytes,
+            std::uint64_t last) const {
     if (slot_index == kNone) return;
     if (slot_index < 0) rules_.fail("operations", op, "a slot, or -1");
     std::int64_t left = slot_index;
@@ -159,7 +175,7 @@ class OperationValidator {
     for (std::size_t c = 0; c < kSlotClasses; ++c) {
       if (left < plan_.staging_slots[base + c]) {
         const bool bucket = c == static_cast<std::size_t>(SlotClass::kBucket);
-        const std::uint64_t end = (bucket ? plan_.op_begin[op] : 0) + plan_.op_bytes[op];
+        const std::uint64_t end = bucket ? last : bytes;
         if (end > plan_.staging_slot_bytes[base + c])
           rules_.fail("operations", op, "a slot that has room for its bytes");
         return;

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "common/dtype.h"
+#include "common/recipe.h"
 #include "planner/schedule/validate_rules.h"
 
 namespace transload {
@@ -22,9 +23,11 @@ class TableValidator {
     if (plan_.names.empty() || plan_.names.back() != '\0')
       rules_.fail("names", 0, "terminated text");
     const std::size_t n = plan_.tensors();
-    rules_.same_length("tensors", n,
-                       {plan_.tensor_shape.size(), plan_.tensor_dims.size(),
-                        plan_.tensor_dtype.size(), plan_.tensor_source.size()});
+    rules_.same_length(
+        "tensors", n,
+        {plan_.tensor_shape.size(), plan_.tensor_dims.size(), plan_.tensor_dtype.size(),
+         plan_.tensor_source.size(), plan_.tensor_made_from.size(), plan_.tensor_recipe.size(),
+         plan_.tensor_making.size()});
     for (std::size_t i = 0; i < n; ++i) {
       rules_.name_offset("tensor_name", i, plan_.tensor_name[i]);
       if (plan_.tensor_dtype[i] >= kDTypeCount) rules_.fail("tensor_dtype", i, "a known dtype");
@@ -36,6 +39,40 @@ class TableValidator {
       if (plan_.extents[i] < 0 || plan_.extents[i] > kMaxExtent)
         rules_.fail("extents", i, "an extent from 0 to 2^50");
     for (std::uint32_t i = 0; i < n; ++i) validate_source(i);
+    for (std::uint32_t i = 0; i < n; ++i) validate_making(i);
+  }
+
+  void validate_making(std::uint32_t tensor) const {
+    const std::uint32_t from = plan_.tensor_made_from[tensor];
+    if (from >= plan_.tensors() || plan_.tensor_made_from[from] != from)
+      rules_.fail("tensor_made_from", tensor, "itself, or a tensor that is not made");
+    if (plan_.tensor_recipe[tensor] >= kRecipeCount)
+      rules_.fail("tensor_recipe", tensor, "a known recipe");
+    if (plan_.tensor_making[tensor] > static_cast<std::uint8_t>(Making::kAtDestination))
+      rules_.fail("tensor_making", tensor, "a known place");
+    const auto recipe = static_cast<Recipe>(plan_.tensor_recipe[tensor]);
+    const bool made = from != tensor;
+    if (made != (recipe != Recipe::kAsIs) ||
+        made != (static_cast<Making>(plan_.tensor_making[tensor]) != Making::kNotMade))
+      rules_.fail("tensor_made_from", tensor, "a recipe and a place, if and only if it is made");
+    if (made) validate_recipe(tensor, from, recipe_info(recipe));
+  }
+
+  void validate_recipe(std::uint32_t tensor, std::uint32_t from, const RecipeInfo& recipe) const {
+    if (recipe.dtype && static_cast<DType>(plan_.tensor_dtype[tensor]) != *recipe.dtype)
+      rules_.fail("tensor_dtype", tensor, "the type that its recipe makes");
+    const std::size_t dims = plan_.tensor_dims[from];
+    const bool fits = plan_.tensor_dims[tensor] == dims &&
+                      (dims >= 2 || (recipe.block_rows == 1 && recipe.block_columns == 1));
+    if (!fits) rules_.fail("tensor_dims", tensor, "the dimensions of what it is made from");
+    for (std::size_t d = 0; d < dims; ++d) {
+      const std::int64_t cell = d + 1 == dims   ? recipe.cell_columns
+                                : d + 2 == dims ? recipe.cell_rows
+                                                : 1;
+      const std::int64_t whole = plan_.extents[plan_.tensor_shape[from] + d];
+      if (plan_.extents[plan_.tensor_shape[tensor] + d] != (whole + cell - 1) / cell)
+        rules_.fail("tensor_shape", tensor, "as many elements as its recipe makes");
+    }
   }
 
   void validate_source(std::uint32_t tensor) const {
@@ -66,6 +103,11 @@ class TableValidator {
     if (plan_.copy_rate_first.empty()) rules_.fail("copy_rate_first", 0, "at least one GPU model");
     rules_.csr("copy_rate_first", plan_.copy_rate_first, plan_.copy_rate_first.size() - 1,
                plan_.copy_run_bytes.size());
+    rules_.same_length("convert_efficiency_ppm", plan_.copy_rate_first.size() - 1,
+                       {plan_.convert_efficiency_ppm.size()});
+    for (std::size_t i = 0; i < plan_.convert_efficiency_ppm.size(); ++i)
+      if (plan_.convert_efficiency_ppm[i] < 0 || plan_.convert_efficiency_ppm[i] > 1'000'000)
+        rules_.fail("convert_efficiency_ppm", i, "from 0 to 1000000");
     rules_.same_length("copy_rates", plan_.copy_run_bytes.size(),
                        {plan_.copy_efficiency_ppm.size()});
     for (std::size_t i = 0; i < ranks; ++i) {

@@ -6,6 +6,8 @@ namespace transload {
 namespace {
 
 constexpr std::int64_t kCutAlignment = 256;
+constexpr std::uint64_t kMostTransfers = 400'000;
+constexpr std::uint64_t kRanksOfMost = 512;
 
 std::int64_t integer_sqrt(unsigned __int128 value) {
   unsigned __int128 low = 0;
@@ -20,10 +22,9 @@ std::int64_t integer_sqrt(unsigned __int128 value) {
   return static_cast<std::int64_t>(low);
 }
 
-}  // namespace
-
-std::int64_t auto_chunk_bytes(const Fabric& fabric, const RouteSet& routes, std::uint32_t window,
-                              std::int64_t fill_chunks) {
+// sqrt(o * beta * B / fill) of the most loaded port.
+std::int64_t best_piece(const Fabric& fabric, const RouteSet& routes, std::int64_t overhead,
+                        std::int64_t fill) {
   std::vector<std::int64_t> bytes(fabric.port_rate.size(), 0);
   for (const Route& route : routes.routes) {
     bytes[static_cast<std::size_t>(route.out_port)] += route.end - route.begin;
@@ -35,15 +36,33 @@ std::int64_t auto_chunk_bytes(const Fabric& fabric, const RouteSet& routes, std:
     if (static_cast<__int128>(bytes[p]) * fabric.port_rate[port] >
         static_cast<__int128>(bytes[port]) * fabric.port_rate[p])
       port = p;
-  if (bytes.empty() || bytes[port] == 0) return kMinChunk;
-  const auto overhead_ps = static_cast<unsigned __int128>(fabric.network_overhead_ps / window);
+  if (bytes.empty() || bytes[port] == 0) return 0;
+  const auto overhead_ps = static_cast<unsigned __int128>(overhead);
   // o * beta in bytes first: picoseconds x bytes/s is 1e12 times bytes.
   const unsigned __int128 overhead_bytes =
       overhead_ps * static_cast<unsigned __int128>(fabric.port_rate[port]) / 1'000'000'000'000u;
-  const std::int64_t root =
-      integer_sqrt(overhead_bytes * static_cast<unsigned __int128>(bytes[port]) /
-                   static_cast<unsigned __int128>(std::max<std::int64_t>(1, fill_chunks)));
-  return std::clamp(root, kMinChunk, kMaxChunk);
+  return integer_sqrt(overhead_bytes * static_cast<unsigned __int128>(bytes[port]) /
+                      static_cast<unsigned __int128>(std::max<std::int64_t>(1, fill)));
+}
+
+}  // namespace
+
+std::uint64_t most_transfers(const Fabric& fabric) {
+  const auto ranks = static_cast<std::uint64_t>(
+      std::count_if(fabric.ranks.begin(), fabric.ranks.end(),
+                    [](const RankPorts& ports) { return ports.pack != kNone; }));
+  return static_cast<std::uint64_t>(
+      integer_sqrt(kMostTransfers * kMostTransfers * std::max(kRanksOfMost, ranks) / kRanksOfMost));
+}
+
+std::int64_t auto_chunk_bytes(const Fabric& fabric, const RouteSet& routes, std::uint32_t window,
+                              std::int64_t fill_chunks) {
+  return std::clamp(best_piece(fabric, routes, fabric.network_overhead_ps / window, fill_chunks),
+                    kMinChunk, kMaxChunk);
+}
+
+std::int64_t auto_group_bytes(const Fabric& fabric, const RouteSet& routes, std::int64_t stages) {
+  return best_piece(fabric, routes, fabric.network_overhead_ps, stages);
 }
 
 std::uint64_t count_transfers(const RouteSet& routes, const RouteTrees& trees,
@@ -67,9 +86,11 @@ std::uint64_t count_transfers(const RouteSet& routes, const RouteTrees& trees,
 
 namespace {
 
-// Cuts [begin, end) of a tree into equal chunks; `number` counts on.
+// Cuts [begin, end) of a tree into equal chunks; `number` counts on. `border` moves a cut back to
+// where one may be.
+template <class Border>
 void cut_range(std::uint32_t root, std::int64_t begin, std::int64_t end, std::int64_t chunk_bytes,
-               std::uint32_t& number, std::vector<Chunk>& chunks) {
+               const Border& border, std::uint32_t& number, std::vector<Chunk>& chunks) {
   const std::int64_t bytes = end - begin;
   const std::int64_t count = std::max<std::int64_t>(1, (bytes + chunk_bytes - 1) / chunk_bytes);
   std::int64_t at = 0;
@@ -78,7 +99,7 @@ void cut_range(std::uint32_t root, std::int64_t begin, std::int64_t end, std::in
     // Small test jobs ask for chunks below the alignment; then the exact cut is the right one.
     const std::int64_t aligned =
         chunk_bytes >= 4 * kCutAlignment ? exact / kCutAlignment * kCutAlignment : exact;
-    const std::int64_t to = i == count ? bytes : aligned;
+    const std::int64_t to = i == count ? bytes : border(begin + aligned) - begin;
     if (to <= at && bytes > 0) continue;
     chunks.push_back({root, number++, begin + at, to - at});
     at = to;
@@ -88,13 +109,16 @@ void cut_range(std::uint32_t root, std::int64_t begin, std::int64_t end, std::in
 }  // namespace
 
 std::vector<Chunk> cut_chunks(const RouteSet& routes, const RouteTrees& trees,
-                              std::int64_t chunk_bytes) {
+                              std::int64_t chunk_bytes, const BlockBorders& borders) {
   std::vector<Chunk> chunks;
   for (const std::uint32_t root : trees.roots()) {
     std::uint32_t number = 0;
+    const auto border = [&](std::int64_t byte) {
+      return borders.before(routes.routes[root].demand_class, byte);
+    };
     std::int64_t begin = routes.routes[root].begin;
     for (const std::int64_t cut : trees.cuts(root)) {
-      cut_range(root, begin, cut, chunk_bytes, number, chunks);
+      cut_range(root, begin, cut, chunk_bytes, border, number, chunks);
       begin = cut;
     }
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "planner/job/job.h"
+#include "planner/strategy/block_borders.h"
 #include "planner/strategy/route_trees.h"
 
 namespace transload {
@@ -19,9 +20,11 @@ struct Chunk {
   std::int64_t bytes = 0;
 };
 
-// An automatic chunk grows until a plan has no more transfers than this (design: 4e5 for 512
-// ranks).
-inline constexpr std::uint64_t kMostTransfers = 400'000;
+// An automatic chunk grows until a plan has no more transfers than this: 4e5 up to 512 ranks
+// (design), beyond with the square root of the ranks (8e5 for 2,048), so that planning and
+// simulating stay affordable while chunks stay short beside the refit. Where the largest chunk
+// still gives more, nothing can be done: every pair of ranks exchanges something.
+std::uint64_t most_transfers(const Fabric& fabric);
 
 // clamp(sqrt(o * beta * B / fill), 4 MiB, 128 MiB): o = overhead / window, beta and B the rate and
 // bytes of the most loaded port, `fill_chunks` how many chunk times pass until the last port is
@@ -30,13 +33,18 @@ inline constexpr std::uint64_t kMostTransfers = 400'000;
 std::int64_t auto_chunk_bytes(const Fabric& fabric, const RouteSet& routes, std::uint32_t window,
                               std::int64_t fill_chunks);
 
+// The same under issue groups, in bytes per group: each costs one overhead, and `stages` of them
+// pass until the last transfer is through. Not clamped.
+std::int64_t auto_group_bytes(const Fabric& fabric, const RouteSet& routes, std::int64_t stages);
+
 // Transfers of the chunks, forwards and fan-out included.
 std::uint64_t count_transfers(const RouteSet& routes, const RouteTrees& trees,
                               const std::vector<Chunk>& chunks);
 
 // Cuts every route tree into equal chunks of at most `chunk_bytes`; a chunk lies either inside or
-// outside the range of each route of its tree.
+// outside the range of each route of its tree. Chunks that are converted are cut at `borders`, and
+// may be longer by a row of blocks.
 std::vector<Chunk> cut_chunks(const RouteSet& routes, const RouteTrees& trees,
-                              std::int64_t chunk_bytes);
+                              std::int64_t chunk_bytes, const BlockBorders& borders);
 
 }  // namespace transload

@@ -4,10 +4,11 @@
 // rate a strided pack or unpack runs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
-#include "planner/demand/demand.h"
+#include "planner/demand/slice_offsets.h"
 #include "planner/schedule/plan.h"
 
 namespace transload {
@@ -17,20 +18,32 @@ struct RangeRuns {
   std::int64_t mean_run = 0;  // bytes
 };
 
-// Answers for one problem; keeps per class the offsets of its slices.
+// Answers for one problem. Thousands of ranks hold a layout in few *forms*: ranks of one form have
+// equal boxes in equal memory, so that what was found for one holds for all.
 class ClassRuns {
  public:
   ClassRuns(const ReshardProblem& problem, const Demand& demand);
+  bool converts(std::uint32_t demand_class) const { return demand_.classes[demand_class].converts; }
   RangeRuns on_rank(std::uint32_t demand_class, std::int64_t begin, std::int64_t bytes, Rank rank,
-                    Side side) const;
+                    Side side);
 
  private:
-  std::int64_t run_bytes(const DemandSlice& slice, Rank rank, Side side) const;
+  // Run length of a slice on the ranks of one form; the answer found last.
+  struct Known {
+    std::uint32_t form = 0;
+    std::int64_t run = 0;
+  };
+  using Known2 = std::array<Known, 2>;  // by side
+
+  std::int64_t run_bytes(const DemandSlice& slice, std::size_t number, Rank rank, Side side);
+  std::int64_t find_run(const TensorGroup& group, const Layout& layout, const DemandSlice& slice,
+                        Rank rank) const;
 
   const ReshardProblem& problem_;
   const Demand& demand_;
-  std::vector<std::vector<std::int64_t>>
-      slice_begin_;  // by class; one more entry: the class's bytes
+  SliceOffsets offsets_;
+  std::vector<std::vector<std::uint32_t>> form_;  // by layout and rank; from 1, 0: holds nothing
+  std::vector<Known2> known_;                     // by slice of all classes
 };
 
 }  // namespace transload

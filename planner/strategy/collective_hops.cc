@@ -132,6 +132,26 @@ void CollectiveEmitter::pack(const BucketPart& part, std::uint32_t run_bytes,
   add_writer(part.owner, part.range, add(op), kNone);
 }
 
+void CollectiveEmitter::convert(Rank rank, const Bucket& raw, std::uint64_t raw_number) {
+  const ByteRange all{0, bucket_->bytes};
+  OpSpec op = base(all);
+  op.kind = OpKind::kConvert;
+  op.role = OpRole::kConvert;
+  op.source = op.destination = rank;
+  op.out_port = fabric_.ranks[static_cast<std::size_t>(rank)].pack;
+  op.destination_slot = slot_of(rank);
+  op.hop = 1;
+  const Bucket* const made = std::exchange(bucket_, &raw);
+  const std::uint64_t number = std::exchange(number_, raw_number);
+  op.read_bundle = raw.bundle;
+  op.source_slot = slot_of(rank);
+  const OpId convert = add(op);
+  read_slot(rank, {0, raw.bytes}, convert, kNone);
+  bucket_ = made;
+  number_ = number;
+  add_writer(rank, all, convert, kNone);
+}
+
 void CollectiveEmitter::read(const CollectivePhase& phase, Rank owner, Rank to) {
   const ByteRange range{0, bucket_->bytes};
   OpSpec op = base(range);

@@ -48,6 +48,9 @@ class CollectiveEmitter {
 
   // Copies the owner's part from its shards into its bucket slot.
   void pack(const BucketPart& part, std::uint32_t run_bytes, std::int64_t cost_ps);
+  // Converts what lies whole in the rank's slot of bucket `raw`, number `raw_number`, into its slot
+  // of the selected bucket.
+  void convert(Rank rank, const Bucket& raw, std::uint64_t raw_number);
   // Moves the bucket from the owner's shards straight into the slot of `to`.
   void read(const CollectivePhase& phase, Rank owner, Rank to);
   // One transfer per non-empty range. In an ordered phase the same call of the previous bucket must

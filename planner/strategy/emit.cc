@@ -1,13 +1,10 @@
 #include "planner/strategy/emit.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "common/check.h"
-#include "common/error.h"
-#include "common/units.h"
-#include "planner/strategy/slots.h"
+#include "planner/strategy/arrange.h"
+#include "planner/strategy/receiver_conversions.h"
 
 namespace transload {
 namespace {
@@ -31,13 +28,14 @@ using Releasers = std::vector<std::vector<std::vector<OpId>>>;  // by rank and s
 class Emitter {
  public:
   Emitter(PlanBuilder& builder, const Demand& demand, const Fabric& fabric, const RouteSet& routes,
-          const std::vector<Chunk>& chunks, const ClassRuns& runs)
+          const std::vector<Chunk>& chunks, ClassRuns& runs, const BlockBorders& borders)
       : builder_(builder),
         demand_(demand),
         fabric_(fabric),
         routes_(routes),
         chunks_(chunks),
-        runs_(runs) {}
+        runs_(runs),
+        borders_(borders) {}
 
   void emit(const std::vector<Hop>& hops, const StagingNeed& need, std::int64_t chunk_bytes) {
     set_staging(need);
@@ -126,8 +124,9 @@ class Emitter {
 
   OpId emit_pack(const Hop& hop) {
     OpSpec op = base(hop);
-    op.kind = OpKind::kCopy;
-    op.role = OpRole::kPack;
+    const bool converts = runs_.converts(static_cast<std::uint32_t>(op.bundle));
+    op.kind = converts ? OpKind::kConvert : OpKind::kCopy;
+    op.role = converts ? OpRole::kConvert : OpRole::kPack;
     op.source = op.destination = hop.source;
     op.out_port = fabric_.ranks[static_cast<std::size_t>(hop.source)].pack;
     op.run_bytes = hop.pack_run;
@@ -156,15 +155,21 @@ class Emitter {
     for (const LocalRoute& local : routes_.locals) {
       const std::int64_t total = demand_.classes[local.demand_class].bytes;
       std::uint32_t number = 0;
-      for (std::int64_t begin = 0; begin < total; begin += chunk_bytes) {
+      const bool converts = runs_.converts(local.demand_class);
+      std::int64_t end = 0;
+      for (std::int64_t begin = 0; begin < total; begin = end) {
+        end = borders_.before(local.demand_class, std::min(begin + chunk_bytes, total));
+        // A row of blocks is longer than the chunk: up to the border behind it.
+        for (std::int64_t more = 2; end == begin; ++more)
+          end = borders_.before(local.demand_class, std::min(begin + more * chunk_bytes, total));
         OpSpec op;
         op.key = next_key_++;
-        op.kind = OpKind::kCopy;
-        op.role = OpRole::kLocal;
+        op.kind = converts ? OpKind::kConvert : OpKind::kCopy;
+        op.role = converts ? OpRole::kConvert : OpRole::kLocal;
         op.source = op.destination = local.rank;
         op.out_port = fabric_.ranks[static_cast<std::size_t>(local.rank)].pack;
         op.bundle = static_cast<std::int32_t>(local.demand_class);
-        const std::int64_t bytes = std::min(chunk_bytes, total - begin);
+        const std::int64_t bytes = end - begin;
         op.begin = static_cast<std::uint64_t>(begin);
         op.bytes = static_cast<std::uint64_t>(bytes);
         op.chunk = number++;
@@ -189,7 +194,8 @@ class Emitter {
   const Fabric& fabric_;
   const RouteSet& routes_;
   const std::vector<Chunk>& chunks_;
-  const ClassRuns& runs_;
+  ClassRuns& runs_;
+  const BlockBorders& borders_;
   Releasers slots_;
   std::vector<std::uint32_t> land_first_;  // by rank: its first slot of the class
   std::vector<std::uint32_t> relay_first_;
@@ -197,66 +203,21 @@ class Emitter {
   std::uint64_t next_key_ = 0;
 };
 
-// Chunk times until every port is busy and the last chunk is through. NVLink fan-out adds one. A
-// landing that others wait for is forwarded to one after the other; under groups the first forward
-// starts a whole group later.
-std::int64_t fill_chunks(const RouteTrees& trees, const EmitOptions& options) {
-  if (trees.most_forwards() == 0) return trees.depth() - 1;
-  const bool grouped = options.discipline == Discipline::kGroups;
-  return std::max<std::int64_t>(trees.most_forwards(), grouped ? options.colours : 0) + 1;
-}
-
 }  // namespace
 
 EmitResult emit_routes(PlanBuilder& builder, const ReshardProblem& problem, const Demand& demand,
-                       const Fabric& fabric, const RouteSet& routes, const EmitOptions& options) {
+                       const Fabric& fabric, const RouteSet& assigned, const EmitOptions& options) {
   add_bundles(builder, problem, demand);
-  const ClassRuns runs(problem, demand);
+  const BlockBorders borders(problem, demand);
+  const RouteSet routes = on_block_borders(assigned, borders);
+  ClassRuns runs(problem, demand);
   const RouteTrees trees(routes, fabric);
-  EmitOptions shape = options;
-  const bool auto_chunk = shape.chunk_bytes == 0;
-  if (auto_chunk)
-    shape.chunk_bytes = auto_chunk_bytes(fabric, routes, shape.window, fill_chunks(trees, options));
-  bool fitted = false;  // to the limit of transfers; staging may still ask for smaller chunks
-  while (true) {
-    const std::vector<Chunk> chunks = cut_chunks(routes, trees, shape.chunk_bytes);
-    if (auto_chunk && !fitted && shape.chunk_bytes < kMaxChunk &&
-        count_transfers(routes, trees, chunks) > kMostTransfers) {
-      shape.chunk_bytes = std::min(kMaxChunk, shape.chunk_bytes * 5 / 4);
-      continue;
-    }
-    fitted = true;
-    std::vector<Hop> hops = order_hops(runs, fabric, routes, trees, chunks, shape);
-    const StagingNeed need = assign_slots(hops, chunks, fabric, shape);
-    const bool grouped = shape.discipline == Discipline::kGroups;
-    std::uint32_t& width = grouped ? shape.colours : shape.window;
-    if (grouped && width > 1 &&
-        most_operations_per_group(hops, fabric.ranks.size()) > shape.operations_per_group) {
-      width = std::max<std::uint32_t>(1, width / 2);
-      continue;
-    }
-    if (need.most_bytes <= shape.staging_bytes) {
-      Emitter(builder, demand, fabric, routes, chunks, runs).emit(hops, need, shape.chunk_bytes);
-      set_windows(builder, fabric, shape.window);
-      return {shape.chunk_bytes, shape.window, shape.colours};
-    }
-    if (shape.chunk_bytes > kMinChunk) {
-      // One step to the size that fits if the number of slots stays as it is.
-      const auto fitting = static_cast<std::int64_t>(static_cast<__int128>(shape.chunk_bytes) *
-                                                     shape.staging_bytes / need.most_bytes);
-      shape.chunk_bytes = std::clamp(std::min(fitting, shape.chunk_bytes * 15 / 16), kMinChunk,
-                                     shape.chunk_bytes - 1);
-    } else if (width > 2) {
-      width = std::max<std::uint32_t>(2, width / 2);
-    } else {
-      throw InputError(fmt::format(
-          "options.staging_bytes: rank {} needs at least {} of staging (chunks of {}, {} {}), the "
-          "limit is {}",
-          need.most_rank, format_bytes(static_cast<double>(need.most_bytes)),
-          format_bytes(static_cast<double>(shape.chunk_bytes)), grouped ? "colours" : "window",
-          width, format_bytes(static_cast<double>(shape.staging_bytes))));
-    }
-  }
+  const Arrangement plan = arrange(runs, fabric, routes, trees, borders, options);
+  Emitter(builder, demand, fabric, routes, plan.chunks, runs, borders)
+      .emit(plan.hops, plan.need, plan.shape.chunk_bytes);
+  emit_receiver_conversions(builder, problem, demand, fabric, plan.shape.chunk_bytes);
+  set_windows(builder, fabric, plan.shape.window);
+  return {plan.shape.chunk_bytes, plan.shape.window, plan.shape.colours};
 }
 
 }  // namespace transload

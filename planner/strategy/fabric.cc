@@ -31,7 +31,7 @@ class FabricMaker {
       std::vector<std::pair<std::uint64_t, std::int64_t>> rates;
       for (const CopyRate& rate : model.copy_rates)
         rates.emplace_back(static_cast<std::uint64_t>(rate.run_bytes), rate.efficiency_ppm);
-      builder_.add_gpu_model(rates);
+      builder_.add_gpu_model(rates, model.quantise_ppm);
     }
     for (const Gpu& gpu : topology_.gpus) {
       const GpuModel& model = topology_.gpu_models[static_cast<std::size_t>(gpu.model)];
@@ -108,6 +108,7 @@ class FabricMaker {
     fabric_.port_rate.push_back(achieved_rate(line, costs));
     fabric_.port_units.push_back(units);
     fabric_.port_network.push_back(kNone);
+    fabric_.port_nic.push_back(kNone);
     return builder_.add_port(kind, rank, link, units, costs.latency_ps, costs.occupancy_ps, name);
   }
 
@@ -123,6 +124,7 @@ class FabricMaker {
             builder_.add_link(link_kind, nic.rate, costs.efficiency_ppm, name);
         const std::int32_t port = add_port(kind, rank, link, nic.rate, slowest_nic_, costs, name);
         fabric_.port_network.back() = network;
+        fabric_.port_nic.back() = index;
         paths_->note_port(port, index);
         return port;
       };

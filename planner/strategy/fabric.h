@@ -27,6 +27,7 @@ struct Fabric {
   std::vector<std::int64_t> port_rate;  // by port: achieved bytes/s
   // By port: NICs of one number reach each other; kNone for other ports.
   std::vector<std::int32_t> port_network;
+  std::vector<std::int32_t> port_nic;  // by port: index into Topology::nics; kNone for other ports
   std::vector<std::uint32_t>
       port_units;  // by port: its rate in units of the slowest port of its kind
   std::int64_t network_overhead_ps = 0;  // latency + occupancy of one network transfer

@@ -2,9 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "common/error.h"
 
 namespace transload {
+namespace {
+
+std::vector<Rank> living(std::vector<Rank> ranks, const Job& job) {
+  const std::vector<Rank>& lost = job.membership.ranks;
+  std::erase_if(ranks,
+                [&](Rank rank) { return std::binary_search(lost.begin(), lost.end(), rank); });
+  return ranks;
+}
+
+}  // namespace
 
 std::vector<Rank> helper_ranks(const Job& job) {
   const HelperChoice& choice = job.options.helpers;
@@ -13,7 +26,7 @@ std::vector<Rank> helper_ranks(const Job& job) {
         static_cast<std::size_t>(choice.ranks.back()) >= job.topology.gpus.size())
       throw InputError(fmt::format("{}: options.helpers: there is no rank {}: expected 0 to {}",
                                    job.name, choice.ranks.back(), job.topology.gpus.size() - 1));
-    return choice.ranks;
+    return living(choice.ranks, job);
   }
   if (choice.kind != HelperChoice::Kind::kDomain) return {};
   std::vector<bool> in_job(static_cast<std::size_t>(job.topology.domain_count), false);
@@ -25,7 +38,7 @@ std::vector<Rank> helper_ranks(const Job& job) {
   std::vector<Rank> helpers;
   for (std::size_t rank = 0; rank < job.topology.gpus.size(); ++rank)
     if (in_job[domain(rank)]) helpers.push_back(static_cast<Rank>(rank));
-  return helpers;
+  return living(std::move(helpers), job);
 }
 
 MayHelp may_help(const Job& job) {
@@ -33,6 +46,7 @@ MayHelp may_help(const Job& job) {
   const Kind kind = job.options.helpers.kind;
   MayHelp may(job.topology.gpus.size(), kind == Kind::kJob || kind == Kind::kDomain);
   for (Rank rank : job.options.helpers.ranks) may[static_cast<std::size_t>(rank)] = true;
+  for (Rank rank : job.membership.ranks) may[static_cast<std::size_t>(rank)] = false;
   return may;
 }
 

@@ -36,11 +36,16 @@ struct Hop {
   std::uint32_t land_slot = 0;  // where lands: of the relay class if not wanted
 };
 
+struct OrderedHops {
+  std::vector<Hop> hops;
+  std::int64_t makespan_ps = 0;  // of the list schedule that they stand in
+};
+
 // Hops in key order; under groups sorted by group, and a forward at least one group after its
 // landing.
-std::vector<Hop> order_hops(const ClassRuns& runs, const Fabric& fabric, const RouteSet& routes,
-                            const RouteTrees& trees, const std::vector<Chunk>& chunks,
-                            const EmitOptions& options);
+OrderedHops order_hops(ClassRuns& runs, const Fabric& fabric, const RouteSet& routes,
+                       const RouteTrees& trees, const std::vector<Chunk>& chunks,
+                       const EmitOptions& options);
 
 // Most transfers of one rank in one issue group.
 std::uint32_t most_operations_per_group(const std::vector<Hop>& hops, std::size_t ranks);

@@ -8,11 +8,17 @@
 
 #include "common/check.h"
 #include "common/units.h"
+#include "planner/strategy/free_ports.h"
 
 namespace transload {
 namespace {
 
 constexpr std::size_t kNothing = SIZE_MAX;
+constexpr std::int32_t kNone = -1;
+// A port looks at each of its pairs where they are this few, or fewer than the free ports by this
+// factor; else it looks for the best one among the free ports.
+constexpr std::size_t kFewPairs = 8;
+constexpr std::size_t kCostOfPair = 3;
 // What goes straight to its destination keeps this far behind what is to be forwarded.
 constexpr std::int64_t kPaceNumerator = 90;
 constexpr std::int64_t kPaceDenominator = 100;
@@ -24,6 +30,7 @@ struct Progress {
   std::int64_t forwarded_left = 0;
   std::int64_t last_total = 0;
   std::int64_t last_left = 0;
+  bool ahead = false;  // of its pace with what nobody forwards
 };
 
 // Jobs in the order in which they became ready, linked through `next_`.
@@ -51,7 +58,7 @@ enum class Urgency : std::uint8_t {
 class Scheduler {
  public:
   Scheduler(std::span<const PortJob> jobs, std::span<const std::int64_t> rates,
-            std::span<const std::uint32_t> units, const ForwardRules& rules)
+            std::span<const std::uint32_t> units, const ForwardRules& rules, PeerSearch search)
       : jobs_(jobs),
         rates_(rates),
         free_(units.begin(), units.end()),
@@ -62,16 +69,21 @@ class Scheduler {
         next_(jobs.size(), kNoJob),
         progress_(rates.size()),
         rules_(rules),
+        search_(search),
         held_(rates.size(), 0),
         waiting_dependents_(jobs.size(), 0) {
+    time_jobs();
     make_pairs();
     link_dependents();
+    compare_jobs();
+    index_ports();
     for (std::uint32_t job = 0; job < jobs.size(); ++job)
       if (jobs[job].after == kNoJob) {
         make_ready(job);
         add_progress(job);
       }
     rotate();
+    free_all_ports();
   }
 
   ListOrder run() {
@@ -107,25 +119,76 @@ class Scheduler {
     return duration_ps(bytes, rates_[static_cast<std::size_t>(port)]);
   }
 
+  // Divisions of 128 bits, so once per job and not whenever a time is asked for. Most jobs have the
+  // bytes and rates of one before.
+  void time_jobs() {
+    out_time_.reserve(jobs_.size());
+    in_time_.reserve(jobs_.size());
+    struct Last {
+      std::int64_t bytes = -1;
+      std::int64_t time = 0;
+    };
+    std::vector<Last> last(rates_.size());
+    const auto timed = [&](std::int32_t port, std::int64_t bytes) {
+      Last& known = last[static_cast<std::size_t>(port)];
+      if (known.bytes != bytes) known = {bytes, duration(port, bytes)};
+      return known.time;
+    };
+    for (const PortJob& job : jobs_) {
+      out_time_.push_back(timed(job.out_port, job.bytes));
+      in_time_.push_back(timed(job.in_port, job.bytes));
+    }
+  }
+
+  // The jobs by the port, in the order of `jobs` among equals.
+  template <class PortOf>
+  std::vector<std::uint32_t> sorted_by(const std::vector<std::uint32_t>& jobs, PortOf&& port_of) {
+    std::vector<std::uint32_t> first(rates_.size() + 1, 0);
+    for (const std::uint32_t job : jobs) ++first[static_cast<std::size_t>(port_of(job)) + 1];
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    std::vector<std::uint32_t> sorted(jobs.size());
+    for (const std::uint32_t job : jobs)
+      sorted[first[static_cast<std::size_t>(port_of(job))]++] = job;
+    return sorted;
+  }
+
   void make_pairs() {
     std::vector<std::uint32_t> by_pair(jobs_.size());
     std::iota(by_pair.begin(), by_pair.end(), 0u);
-    std::stable_sort(by_pair.begin(), by_pair.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::tie(jobs_[a].out_port, jobs_[a].in_port) <
-             std::tie(jobs_[b].out_port, jobs_[b].in_port);
-    });
+    by_pair = sorted_by(by_pair, [&](std::uint32_t job) { return jobs_[job].in_port; });
+    by_pair = sorted_by(by_pair, [&](std::uint32_t job) { return jobs_[job].out_port; });
     for (const std::uint32_t number : by_pair) {
       const PortJob& job = jobs_[number];
       if (pairs_.empty() || pairs_.back().out != job.out_port || pairs_.back().in != job.in_port) {
         for (const std::int32_t port : {job.out_port, job.in_port})
           pairs_of_[static_cast<std::size_t>(port)].push_back(
               static_cast<std::uint32_t>(pairs_.size()));
-        pairs_.push_back({job.out_port, job.in_port});
+        pairs_.push_back({job.out_port, job.in_port, 0, {}, {}});
       }
       ++pairs_.back().left;
       pair_of_[number] = static_cast<std::uint32_t>(pairs_.size() - 1);
-      left(job.out_port) += duration(job.out_port, job.bytes);
-      left(job.in_port) += duration(job.in_port, job.bytes);
+      left(job.out_port) += out_time_[number];
+      left(job.in_port) += in_time_[number];
+    }
+  }
+
+  // What is known of all jobs of an out port alike.
+  struct OutPort {
+    bool mixed = false;                 // nothing
+    std::int32_t landing_port = kNone;  // all are forwards of what landed here; kNone: none is one
+  };
+
+  void compare_jobs() {
+    out_port_.resize(rates_.size());
+    std::vector<std::uint8_t> seen(rates_.size(), 0);
+    for (const PortJob& job : jobs_) {
+      const auto p = static_cast<std::size_t>(job.out_port);
+      const std::int32_t landing = job.after == kNoJob ? kNone : jobs_[job.after].in_port;
+      if (seen[p] == 0)
+        out_port_[p].landing_port = landing;
+      else
+        out_port_[p].mixed |= out_port_[p].landing_port != landing;
+      seen[p] = 1;
     }
   }
 
@@ -145,11 +208,12 @@ class Scheduler {
     Queue& queue = has_dependents(job) ? pair.forwarded : pair.last;
     (queue.head == kNoJob ? queue.head : next_[queue.tail]) = job;
     queue.tail = job;
+    note_ready(pair);
   }
 
   void add_progress(std::uint32_t job) {
     Progress& progress = progress_[static_cast<std::size_t>(jobs_[job].out_port)];
-    const std::int64_t time = duration(jobs_[job].out_port, jobs_[job].bytes);
+    const std::int64_t time = out_time_[job];
     (has_dependents(job) ? progress.forwarded_total : progress.last_total) += time;
     (has_dependents(job) ? progress.forwarded_left : progress.last_left) += time;
   }
@@ -158,9 +222,10 @@ class Scheduler {
     return dependent_first_[job] < dependent_first_[job + 1];
   }
 
-  bool has_room(const Pair& pair) const {
-    return held_[static_cast<std::size_t>(pair.in)] < rules_.held_landings;
+  bool has_room(std::int32_t in_port) const {
+    return held_[static_cast<std::size_t>(in_port)] < rules_.held_landings;
   }
+  bool has_room(const Pair& pair) const { return has_room(pair.in); }
 
   bool can_start(const Pair& pair) const {
     return pair.last.head != kNoJob || (pair.forwarded.head != kNoJob && has_room(pair));
@@ -171,7 +236,12 @@ class Scheduler {
   bool ahead_of_pace(const Pair& pair) const {
     if (pair.forwarded.head != kNoJob && has_room(pair)) return false;
     if (jobs_[pair.last.head].after != kNoJob) return false;
-    const Progress& progress = progress_[static_cast<std::size_t>(pair.out)];
+    return is_ahead(pair.out);
+  }
+
+  bool is_ahead(std::int32_t out) const { return progress_[static_cast<std::size_t>(out)].ahead; }
+
+  bool ahead_now(const Progress& progress) const {
     if (!rules_.paced || progress.forwarded_left == 0) return false;
     const __int128 forwarded = progress.forwarded_total - progress.forwarded_left;
     const __int128 last = progress.last_total - progress.last_left;
@@ -199,8 +269,8 @@ class Scheduler {
       const auto [time, sequence, job, lands] = running_.top();
       running_.pop();
       if (lands) {
-        free_port(jobs_[job].out_port);
-        free_port(jobs_[job].in_port);
+        give_unit(jobs_[job].out_port, free_out_);
+        give_unit(jobs_[job].in_port, free_in_);
         if (rules_.delay_ps > 0 && has_dependents(job)) {
           running_.push({now_ + rules_.delay_ps, sequence, job, false});
           continue;
@@ -218,11 +288,6 @@ class Scheduler {
     freed_.erase(std::unique(freed_.begin(), freed_.end()), freed_.end());
   }
 
-  void free_port(std::int32_t port) {
-    ++free_[static_cast<std::size_t>(port)];
-    freed_.push_back(port);
-  }
-
   // Equal loads are common; start every port at another peer so that they do not all pick the same
   // one.
   void rotate() {
@@ -237,16 +302,15 @@ class Scheduler {
 
   // What a pair promises when it is looked at from the other side of `peer`; more is better.
   using Score = std::pair<Urgency, std::int64_t>;
-  Score score_of(const Pair& pair, std::int32_t peer) {
+  Score score_of(const Pair& pair, std::int64_t left_for_peer) {
     const bool to_forward = pair.forwarded.head != kNoJob && has_room(pair);
     const std::uint32_t job = to_forward ? pair.forwarded.head : pair.last.head;
     // A port that holds many landings already gets the next one later.
     const std::int64_t burden =
         to_forward && rules_.spread
-            ? static_cast<std::int64_t>(held_[static_cast<std::size_t>(pair.in)]) *
-                  duration(pair.in, jobs_[job].bytes)
+            ? static_cast<std::int64_t>(held_[static_cast<std::size_t>(pair.in)]) * in_time_[job]
             : 0;
-    return {urgency_of(pair, job), left(peer) - burden};
+    return {urgency_of(pair, job), left_for_peer - burden};
   }
 
   Urgency urgency_of(const Pair& pair, std::uint32_t job) const {
@@ -257,8 +321,158 @@ class Scheduler {
     return ahead_of_pace(pair) ? Urgency::kCanWait : Urgency::kUsual;
   }
 
+  void index_ports() {
+    side_index_.resize(rates_.size());
+    std::size_t outs = 0;
+    std::size_t ins = 0;
+    first_pair_.assign(rates_.size() + 1, 0);
+    for (const Pair& pair : pairs_) ++first_pair_[static_cast<std::size_t>(pair.out) + 1];
+    for (std::size_t p = 0; p < rates_.size(); ++p) {
+      if (pairs_of_[p].empty()) continue;
+      const bool sends = first_pair_[p + 1] > 0;
+      side_index_[p] = static_cast<std::uint32_t>((sends ? outs : ins)++);
+    }
+    std::partial_sum(first_pair_.begin(), first_pair_.end(), first_pair_.begin());
+    forwarded_ready_ = BitMatrix(outs, ins);
+    last_ready_ = BitMatrix(outs, ins);
+    between_ = RankedBitMatrix(outs, ins);
+    for (const Pair& pair : pairs_)
+      between_.set(side_index_[static_cast<std::size_t>(pair.out)],
+                   side_index_[static_cast<std::size_t>(pair.in)], true);
+    between_.count();
+  }
+
+  bool sends(std::int32_t port) const {
+    const auto p = static_cast<std::size_t>(port);
+    return first_pair_[p] < first_pair_[p + 1];
+  }
+
+  void free_all_ports() {
+    first_of_equals_.resize(rates_.size());
+    pairs_left_.resize(rates_.size());
+    for (std::size_t p = 0; p < rates_.size(); ++p) {
+      pairs_left_[p] = static_cast<std::uint32_t>(pairs_of_[p].size());
+      if (pairs_of_[p].empty()) continue;
+      const auto port = static_cast<std::int32_t>(p);
+      const Pair& first = pairs_[pairs_of_[p].front()];
+      first_of_equals_[p] = sends(port) ? first.in : first.out;
+      (sends(port) ? free_out_ : free_in_).insert(left_[p], port);
+    }
+  }
+
+  // Whether something that others forward, or else something that nobody does, is ready to start.
+  void note_ready(const Pair& pair) {
+    const std::size_t out = side_index_[static_cast<std::size_t>(pair.out)];
+    const std::size_t in = side_index_[static_cast<std::size_t>(pair.in)];
+    forwarded_ready_.set(out, in, pair.forwarded.head != kNoJob);
+    last_ready_.set(out, in, pair.last.head != kNoJob);
+  }
+
+  // Free ports are kept only while there is something left for them.
+  void take_unit(std::int32_t port, FreePorts& free, std::int64_t time) {
+    const auto p = static_cast<std::size_t>(port);
+    free.erase(left_[p], port);
+    left_[p] -= time;
+    --free_[p];
+    if (free_[p] > 0 && pairs_left_[p] > 0) free.insert(left_[p], port);
+  }
+
+  void give_unit(std::int32_t port, FreePorts& free) {
+    const auto p = static_cast<std::size_t>(port);
+    if (free_[p] == 0 && pairs_left_[p] > 0) free.insert(left_[p], port);
+    ++free_[p];
+    freed_.push_back(port);
+  }
+
   // Starts transfers at `port` as long as it has a free unit and a pending pair with a free peer.
   void fill(std::int32_t port) {
+    const auto p = static_cast<std::size_t>(port);
+    if (looks_at_pairs(port)) {
+      fill_from_pairs(port);
+      return;
+    }
+    while (free_[p] > 0 && pairs_left_[p] > 0) {
+      const std::int32_t peer = best_free_peer(port);
+      if (peer < 0) return;
+      start_next(pair_of(port, peer));
+    }
+  }
+
+  bool looks_at_pairs(std::int32_t port) const {
+    if (search_ != PeerSearch::kFaster) return search_ == PeerSearch::kPairs;
+    const std::size_t free_peers = (sends(port) ? free_in_ : free_out_).entries().size();
+    return pairs_of_[static_cast<std::size_t>(port)].size() <=
+           std::max(kFewPairs, free_peers / kCostOfPair);
+  }
+
+  void start_next(Pair& pair) {
+    start(pair, pair.forwarded.head != kNoJob && has_room(pair) ? pair.forwarded : pair.last);
+  }
+
+  Pair& pair_of(std::int32_t port, std::int32_t peer) {
+    return sends(port) ? pair_between(port, peer) : pair_between(peer, port);
+  }
+
+  // The free peer whose pair with the port has the best score; of equals the first in the port's
+  // own order. What is left for the peer bounds the score, so that most are not looked at.
+  std::int32_t best_free_peer(std::int32_t port) {
+    const auto p = static_cast<std::size_t>(port);
+    const bool to_peer = sends(port);
+    const FreePorts& peers = to_peer ? free_in_ : free_out_;
+    const auto can_take = [&](std::int32_t peer) {
+      std::size_t out = side_index_[p];
+      std::size_t in = side_index_[static_cast<std::size_t>(peer)];
+      if (!to_peer) std::swap(out, in);
+      return last_ready_.get(out, in) ||
+             (forwarded_ready_.get(out, in) && has_room(to_peer ? peer : port));
+    };
+    if (!rules_.paced && !rules_.spread && !rules_.make_room)
+      return peers.first(first_of_equals_[p], can_take);
+    const Urgency most =
+        rules_.make_room && full_ports_ > 0 ? Urgency::kMakesRoom : Urgency::kUsual;
+    const auto place = [&](std::int32_t peer) {
+      return std::pair(peer < first_of_equals_[p], peer);
+    };
+    std::int32_t best = -1;
+    Score best_score;
+    for (const FreePorts::Entry& peer : peers.entries()) {
+      if (best >= 0 && best_score.first >= most && peer.left < best_score.second) break;
+      if (!can_take(peer.port)) continue;
+      const std::int32_t out = to_peer ? port : peer.port;
+      const std::int32_t in = to_peer ? peer.port : port;
+      const Score score = quick_score(out, in, peer.left);
+      if (best < 0 || score > best_score ||
+          (score == best_score && place(peer.port) < place(best))) {
+        best = peer.port;
+        best_score = score;
+      }
+    }
+    return best;
+  }
+
+  // As score_of, but looks at the pair only where its ports do not tell.
+  Score quick_score(std::int32_t out, std::int32_t in, std::int64_t left) {
+    const OutPort& kind = out_port_[static_cast<std::size_t>(out)];
+    const bool to_forward =
+        has_room(in) && forwarded_ready_.get(side_index_[static_cast<std::size_t>(out)],
+                                             side_index_[static_cast<std::size_t>(in)]);
+    if (kind.mixed || (to_forward && rules_.spread && held_[static_cast<std::size_t>(in)] > 0))
+      return score_of(pair_between(out, in), left);
+    if (kind.landing_port != kNone) {
+      const bool full = !has_room(kind.landing_port);
+      return {rules_.make_room && full ? Urgency::kMakesRoom : Urgency::kUsual, left};
+    }
+    return {!to_forward && is_ahead(out) ? Urgency::kCanWait : Urgency::kUsual, left};
+  }
+
+  // There is such a pair. Pairs are sorted by their ports.
+  Pair& pair_between(std::int32_t out, std::int32_t in) {
+    const std::uint32_t before = between_.rank(side_index_[static_cast<std::size_t>(out)],
+                                               side_index_[static_cast<std::size_t>(in)]);
+    return pairs_[first_pair_[static_cast<std::size_t>(out)] + before];
+  }
+
+  void fill_from_pairs(std::int32_t port) {
     std::vector<std::uint32_t>& pairs = pairs_of_[static_cast<std::size_t>(port)];
     while (free_[static_cast<std::size_t>(port)] > 0) {
       std::size_t best = kNothing;
@@ -271,7 +485,7 @@ class Scheduler {
         }
         const std::int32_t peer = pair.out == port ? pair.in : pair.out;
         if (free_[static_cast<std::size_t>(peer)] > 0 && can_start(pair)) {
-          const Score score = score_of(pair, peer);
+          const Score score = score_of(pair, left(peer));
           if (best == kNothing || score > best_score) {
             best_score = score;
             best = i;
@@ -280,42 +494,51 @@ class Scheduler {
         ++i;
       }
       if (best == kNothing) return;
-      Pair& pair = pairs_[pairs[best]];
-      start(pair, pair.forwarded.head != kNoJob && has_room(pair) ? pair.forwarded : pair.last);
+      start_next(pairs_[pairs[best]]);
     }
+  }
+
+  void hold(std::int32_t port) {
+    if (++held_[static_cast<std::size_t>(port)] == rules_.held_landings) ++full_ports_;
+  }
+  void release(std::int32_t port) {
+    if (held_[static_cast<std::size_t>(port)]-- == rules_.held_landings) --full_ports_;
   }
 
   void start(Pair& pair, Queue& queue) {
     const std::uint32_t number = queue.head;
     queue.head = next_[number];
     --pair.left;
+    if (queue.head == kNoJob) note_ready(pair);
     const PortJob& job = jobs_[number];
     if (job.after == kNoJob) {
       Progress& progress = progress_[static_cast<std::size_t>(pair.out)];
-      (has_dependents(number) ? progress.forwarded_left : progress.last_left) -=
-          duration(pair.out, job.bytes);
+      (has_dependents(number) ? progress.forwarded_left : progress.last_left) -= out_time_[number];
+      progress.ahead = ahead_now(progress);
     }
     if (has_dependents(number)) {
       waiting_dependents_[number] = dependent_first_[number + 1] - dependent_first_[number];
-      ++held_[static_cast<std::size_t>(pair.in)];
+      hold(pair.in);
     }
     if (job.after != kNoJob && --waiting_dependents_[job.after] == 0)
-      --held_[static_cast<std::size_t>(jobs_[job.after].in_port)];
+      release(jobs_[job.after].in_port);
     order_.push_back(number);
-    left(pair.out) -= duration(pair.out, job.bytes);
-    left(pair.in) -= duration(pair.in, job.bytes);
-    --free_[static_cast<std::size_t>(pair.out)];
-    --free_[static_cast<std::size_t>(pair.in)];
-    const auto unit_time = [&](std::int32_t port) {
-      return duration(port, job.bytes) * units_[static_cast<std::size_t>(port)];
-    };
-    const std::int64_t length =
-        std::max<std::int64_t>(1, std::max(unit_time(pair.out), unit_time(pair.in)));
+    if (pair.left == 0) {
+      --pairs_left_[static_cast<std::size_t>(pair.out)];
+      --pairs_left_[static_cast<std::size_t>(pair.in)];
+    }
+    take_unit(pair.out, free_out_, out_time_[number]);
+    take_unit(pair.in, free_in_, in_time_[number]);
+    const std::int64_t length = std::max<std::int64_t>(
+        1, std::max(out_time_[number] * units_[static_cast<std::size_t>(pair.out)],
+                    in_time_[number] * units_[static_cast<std::size_t>(pair.in)]));
     running_.push({now_ + length, order_.size(), number, true});
   }
 
   std::span<const PortJob> jobs_;
   std::span<const std::int64_t> rates_;
+  std::vector<std::int64_t> out_time_;  // by job: how long its out port is busy with it
+  std::vector<std::int64_t> in_time_;
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> units_;
   std::vector<std::int64_t> left_;
@@ -327,7 +550,19 @@ class Scheduler {
   std::vector<std::uint32_t> dependent_;
   std::vector<std::int32_t> freed_;  // ports that may start something new
   std::vector<Progress> progress_;   // by out port
+  RankedBitMatrix between_;          // by `side_index_` of out and in port: there are jobs
+  BitMatrix forwarded_ready_;        // by `side_index_` of out and in port
+  BitMatrix last_ready_;
+  FreePorts free_out_;
+  FreePorts free_in_;
+  std::vector<std::uint32_t> side_index_;      // by port: its number among the ports of its side
+  std::vector<std::int32_t> first_of_equals_;  // by port: the peer that it prefers among equals
+  std::vector<std::uint32_t> pairs_left_;      // by port: with jobs that have not started
+  std::vector<std::size_t> first_pair_;        // by out port
+  std::vector<OutPort> out_port_;
   ForwardRules rules_;
+  PeerSearch search_;
+  std::size_t full_ports_ = 0;                     // that hold as many landings as they may
   std::vector<std::uint32_t> held_;                // by in port: landings with forwards to start
   std::vector<std::uint32_t> waiting_dependents_;  // by job that has started
   std::priority_queue<Event, std::vector<Event>, std::greater<>> running_;
@@ -338,8 +573,9 @@ class Scheduler {
 }  // namespace
 
 ListOrder list_order(std::span<const PortJob> jobs, std::span<const std::int64_t> rates,
-                     std::span<const std::uint32_t> units, const ForwardRules& rules) {
-  return Scheduler(jobs, rates, units, rules).run();
+                     std::span<const std::uint32_t> units, const ForwardRules& rules,
+                     PeerSearch search) {
+  return Scheduler(jobs, rates, units, rules, search).run();
 }
 
 }  // namespace transload

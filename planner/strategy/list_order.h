@@ -40,9 +40,14 @@ struct ListOrder {
   std::int64_t makespan_ps = 0;     // of the one-port model
 };
 
+// Where the best peer of a port is looked for: among its pairs, among the free ports, or where
+// fewer are to be looked at. The order is the same.
+enum class PeerSearch : std::uint8_t { kPairs, kFreePorts, kFaster };
+
 // `units[p]`: transfers that port p may carry at once; `rates[p]`: bytes/s of the whole port (0: no
 // time).
 ListOrder list_order(std::span<const PortJob> jobs, std::span<const std::int64_t> rates,
-                     std::span<const std::uint32_t> units, const ForwardRules& rules = {});
+                     std::span<const std::uint32_t> units, const ForwardRules& rules = {},
+                     PeerSearch search = PeerSearch::kFaster);
 
 }  // namespace transload

@@ -6,6 +6,7 @@
 
 #include "planner/strategy/collective_hops.h"
 #include "planner/strategy/constants.h"
+#include "planner/strategy/p2p_conversions.h"
 #include "planner/strategy/p2p_tasks.h"
 #include "planner/strategy/rail_gather.h"
 #include "planner/strategy/shard_rows.h"
@@ -50,13 +51,14 @@ class FullTensor {
         fabric_(fabric),
         problem_(problem),
         grouped_(grouped),
-        tasks_in_flight_(tasks_in_flight),
-        emitter_(builder, fabric, tasks_in_flight) {}
+        stages_(problem.conversions.empty() ? 1 : 2),
+        bucket_slots_(stages_ * tasks_in_flight),
+        emitter_(builder, fabric, bucket_slots_) {}
 
   void emit(const std::vector<Mesh>& meshes) {
     for (const std::vector<std::size_t>& group : mesh_groups(meshes)) emit_group(meshes, group);
     for (const Rank rank : gatherers_)
-      builder_.set_staging(rank, SlotClass::kBucket, tasks_in_flight_,
+      builder_.set_staging(rank, SlotClass::kBucket, bucket_slots_,
                            static_cast<std::uint64_t>(emitter_.largest_bucket()));
   }
 
@@ -71,13 +73,16 @@ class FullTensor {
       for (const std::size_t m : group) {
         if (i >= meshes[m].tasks.size()) continue;
         any = true;
-        number_ = std::max(number_, first + i + 1);
-        emitter_.select_bucket(meshes[m].tasks[i].bucket, first + i + 1, kNone);
+        const GatherTask& task = meshes[m].tasks[i];
+        const std::uint64_t bucket = first + stages_ * i + 1;
+        number_ = std::max(number_, bucket + stages_ - 1);
+        emitter_.select_bucket(task.bucket, bucket, kNone);
         emitter_.set_gate(barrier_);
-        gather(meshes[m].tasks[i], issue);
+        gather(task, issue);
         const std::vector<OpId> made = emitter_.take_made();
         gathers.insert(gathers.end(), made.begin(), made.end());
-        write(meshes[m].tasks[i]);
+        if (task.made.bundle != kNone) emitter_.select_bucket(task.made, bucket + 1, kNone);
+        write(task, bucket);
         emitter_.take_made();
       }
       if (!any) break;
@@ -115,18 +120,26 @@ class FullTensor {
     gatherers_.insert(candidates_.begin(), candidates_.end());
   }
 
-  // To every receiver from the gathered copy of the rank with the fewest bytes.
-  void write(const GatherTask& task) {
+  // To every receiver from the gathered copy of the rank with the fewest bytes; a rank quantises
+  // its copy when the first receiver asks for it.
+  void write(const GatherTask& task, std::uint64_t gathered) {
+    const bool converts = task.made.bundle != kNone;
+    std::set<Rank> converted;
+    const auto convert = [&](Rank rank) {
+      if (converts && converted.insert(rank).second) emitter_.convert(rank, task.bucket, gathered);
+    };
     const CollectivePhase phase{kNone, grouped_ ? 2 * (group_ - 1) + 1 : kNone, OpRole::kInject,
                                 false};
-    const ByteRange all{0, task.bucket.bytes};
+    const ByteRange all{0, converts ? task.made.bytes : task.bucket.bytes};
     for (const Rank receiver : problem_.sets.of(task.receivers)) {
       if (candidates_.contains(receiver)) {
+        convert(receiver);
         emitter_.load_range(receiver, all);
         continue;
       }
       const Rank source = least_assigned();
-      assigned_[source] += task.bucket.bytes;
+      assigned_[source] += all.end;
+      convert(source);
       emitter_.deliver(phase, source, receiver, all);
     }
   }
@@ -140,7 +153,8 @@ class FullTensor {
   const Fabric& fabric_;
   const ReshardProblem& problem_;
   bool grouped_ = false;
-  std::uint32_t tasks_in_flight_;
+  std::uint32_t stages_;  // buckets of a task: gathered, and quantised where some tasks are
+  std::uint32_t bucket_slots_;
   CollectiveEmitter emitter_;
   std::set<Rank> candidates_;  // that have the task at hand
   std::set<Rank> gatherers_;
@@ -154,12 +168,15 @@ class FullTensor {
 Plan plan_full_tensor(const Job& job, const PlanningInput& input, const StrategyChoice& strategy,
                       PlanHeader header, const P2pConstants& constants) {
   PlanBuilder builder;
-  const Fabric fabric = add_fabric(builder, job.topology, job.problem);
-  add_tensors_and_shards(builder, job.problem);
+  const bool converts = !job.problem.conversions.empty();
+  const ReshardProblem at_source = converts ? made_at_source(job.problem) : ReshardProblem();
+  const ReshardProblem& problem = converts ? at_source : job.problem;
+  const Fabric fabric = add_fabric(builder, job.topology, problem);
+  add_tensors_and_shards(builder, problem);
   const std::int64_t task_bytes = strategy.bucket_bytes.value_or(constants.task_bytes);
   const std::vector<Mesh> meshes =
-      make_meshes(builder, job.problem, input.demand, fabric, task_bytes, constants.task_limit);
-  FullTensor(builder, fabric, job.problem, header.discipline == Discipline::kGroups,
+      make_meshes(builder, problem, input.demand, fabric, task_bytes, constants.task_limit);
+  FullTensor(builder, fabric, problem, header.discipline == Discipline::kGroups,
              constants.tasks_in_flight)
       .emit(meshes);
   set_windows(builder, fabric, constants.window);
@@ -168,6 +185,7 @@ Plan plan_full_tensor(const Job& job, const PlanningInput& input, const Strategy
   header.operations_per_group = 0;
   header.chunk_bytes = static_cast<std::uint64_t>(task_bytes);
   header.piece_bytes = std::uint64_t{1} << 20;
+  if (converts) header.strategy_notes += "; quantised out of the gathered copies, before the wire";
   return builder.seal(header);
 }
 

@@ -6,7 +6,9 @@
 // task, then the rank with the fewest bytes writes each receiver's part out of its gathered copy.
 // The watermark bounds the tasks in flight. Meshes on disjoint ranks are a mesh group and run
 // beside each other; mesh groups follow one another, with a barrier behind the last gather of each.
-// Fusing and quantising come with convert operations; the copy from an offloaded shard is left out.
+// Tensors that the receivers store in another type are quantised out of the gathered copy (direct
+// mode: out of the holder's shards), so that the narrower type is on the wire. Fusing is part of
+// the task: its tensors lie in one bucket. The copy from an offloaded shard is left out.
 #pragma once
 
 #include "planner/strategy/registry.h"

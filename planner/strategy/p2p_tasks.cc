@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "planner/strategy/p2p_conversions.h"
 #include "planner/strategy/rail_gather.h"
 
 namespace transload {
@@ -12,10 +13,11 @@ namespace {
 
 // A box that every tensor of a group has in common with one class.
 struct Part {
-  std::uint32_t group = 0;
+  std::uint32_t group = 0;  // of what is gathered
   std::uint32_t holders = 0;
   Box box;
   std::int64_t bytes = 0;  // of one tensor
+  const ConvertedGroup* converted = nullptr;
 };
 
 // The box of consecutive tensors.
@@ -32,12 +34,25 @@ class MeshMaker {
 
   std::vector<Mesh> make(const Demand& demand, std::int64_t task_bytes, std::int64_t task_limit) {
     // By mesh, then by receivers; and in plan order, tensors of a group part by part.
-    std::map<std::vector<Rank>, std::map<std::uint32_t, std::vector<Part>>> parts;
+    std::map<std::vector<Rank>, std::map<Receivers, std::vector<Part>>> parts;
+    const std::vector<ConvertedGroup> conversions = converted_groups(problem_);
     for (const DemandClass& demand_class : demand.classes)
       for (const DemandSlice& slice : demand_class.slices)
-        parts[mesh_of(slice.group)][demand_class.receivers].push_back(
-            {slice.group, demand_class.holders, slice.box,
-             slice_bytes(problem_, slice) / problem_.groups[slice.group].count});
+        if (!is_converted(slice.group, conversions))
+          parts[mesh_of(slice.group)][{demand_class.receivers, false}].push_back(
+              {slice.group, demand_class.holders, slice.box,
+               slice_bytes(problem_, slice) / problem_.groups[slice.group].count});
+    for (const ConvertedGroup& converted : conversions) {
+      const TensorGroup& original = problem_.groups[converted.original];
+      for_each_common_cell(problem_.layouts[original.source],
+                           problem_.layouts[problem_.groups[converted.values].destination],
+                           [&](const Box& box, std::uint32_t holders, std::uint32_t receivers) {
+                             if (receivers != 0)
+                               parts[mesh_of(converted.original)][{receivers, true}].push_back(
+                                   {converted.original, holders, box,
+                                    volume(box) * element_bytes(original.dtype), &converted});
+                           });
+    }
     std::vector<Mesh> meshes;
     for (auto& [ranks, by_receivers] : parts) {
       std::int64_t total = 0;
@@ -48,7 +63,7 @@ class MeshMaker {
       std::vector<std::pair<std::size_t, GatherTask>> numbered;
       for (auto& [receivers, list] : by_receivers) {
         std::vector<GatherTask> tasks =
-            make_tasks(list, receivers, places, std::max(task_bytes, total / task_limit));
+            make_tasks(list, receivers.first, places, std::max(task_bytes, total / task_limit));
         for (std::size_t i = 0; i < tasks.size(); ++i)
           numbered.emplace_back(i, std::move(tasks[i]));
       }
@@ -61,6 +76,15 @@ class MeshMaker {
   }
 
  private:
+  // A task is converted as a whole or not at all.
+  using Receivers = std::pair<std::uint32_t, bool>;
+
+  static bool is_converted(std::uint32_t group, const std::vector<ConvertedGroup>& conversions) {
+    return std::any_of(conversions.begin(), conversions.end(), [&](const ConvertedGroup& entry) {
+      return entry.original == group || entry.values == group || entry.scales == group;
+    });
+  }
+
   // All ranks that hold any of the group's tensors.
   std::vector<Rank> mesh_of(std::uint32_t group) const {
     std::set<Rank> ranks;
@@ -129,7 +153,40 @@ class MeshMaker {
       task.bucket.tensors += run.count;
     }
     task.bucket.bundle = builder_.add_bundle(slices);
+    if (runs.front().part->converted != nullptr) make_converted(runs, receivers, task);
     return task;
+  }
+
+  // Whole boxes of the receivers, whatever the trainers' shards cut: values and scales once per
+  // tensor.
+  void make_converted(const std::vector<Run>& runs, std::uint32_t receivers, GatherTask& task) {
+    using Tensors = std::pair<std::uint32_t, std::uint32_t>;  // first in its group, count
+    std::map<std::uint32_t, std::pair<ConvertedGroup, std::set<Tensors>>> by_values;
+    for (const Run& run : runs) {
+      const ConvertedGroup& converted = *run.part->converted;
+      auto& [group, tensors] = by_values[converted.values];
+      group = converted;
+      tensors.insert({run.first - problem_.groups[converted.original].first, run.count});
+    }
+    std::vector<SliceSpec> slices;
+    const auto add_boxes = [&](std::uint32_t index, const Tensors& tensors) {
+      const TensorGroup& group = problem_.groups[index];
+      const Layout& layout = problem_.layouts[group.destination];
+      for_each_common_cell(layout, layout, [&](const Box& box, std::uint32_t, std::uint32_t set) {
+        if (set == receivers)
+          slices.push_back(
+              {group.first + tensors.first, tensors.second, 1, builder_.add_box(box.bounds)});
+      });
+    };
+    for (const auto& [values, converted] : by_values)
+      for (const Tensors& tensors : converted.second) {
+        add_boxes(values, tensors);
+        if (converted.first.scales != ConvertedGroup::kNoScales)
+          add_boxes(converted.first.scales, tensors);
+      }
+    task.made.bundle = builder_.add_bundle(slices);
+    task.made.bytes = static_cast<std::int64_t>(builder_.bundle_bytes(task.made.bundle));
+    task.made.tensors = task.bucket.tensors;
   }
 
   PlanBuilder& builder_;

@@ -21,6 +21,7 @@ struct TaskPiece {
 // rails (planner/strategy/rail_gather.h).
 struct GatherTask {
   Bucket bucket;                // bundle, bytes, tensors
+  Bucket made;                  // what is written in its place, converted; no bundle: the same
   std::uint32_t receivers = 0;  // RankSets id
   std::vector<TaskPiece> pieces;
 };
@@ -33,7 +34,7 @@ struct Mesh {
 };
 
 // Tensors by the ranks that hold any of them, in tasks of at least `task_bytes` and about
-// `task_limit` of them per mesh. Adds the bundles.
+// `task_limit` of them per mesh. Adds the bundles. Of what is converted the original is gathered.
 std::vector<Mesh> make_meshes(PlanBuilder& builder, const ReshardProblem& problem,
                               const Demand& demand, const Fabric& fabric, std::int64_t task_bytes,
                               std::int64_t task_limit);

@@ -16,31 +16,39 @@
 #include "planner/strategy/routes.h"
 #include "planner/strategy/shard_rows.h"
 #include "planner/strategy/transload/assign.h"
+#include "planner/strategy/transload/peers.h"
+#include "planner/strategy/transload/rails.h"
+#include "topologies/paths.h"
 
 namespace transload {
 namespace {
 
 constexpr std::uint32_t kDefaultColours = 16;
 
-// Granularity at which load is balanced over several holders.
-constexpr std::int64_t kPieceBytes = std::int64_t{32} << 20;
-
-RouteSet greedy_routes(const Job& job, const PlanningInput& input, const StrategyChoice&,
-                       const Fabric& fabric) {
-  return assign_transload(job.problem, input.demand, fabric, kPieceBytes);
+// The network's and the job's own limits, which the assignment does not know.
+RouteSet within_limits(RouteSet routes, const Job& job, const PlanningInput& input,
+                       const Fabric& fabric, const TransloadOptions& options) {
+  routes =
+      fit_to_network(std::move(routes), job.problem, input.demand, job.topology, fabric, options);
+  if (!job.options.max_peers) return routes;
+  return limit_peers(std::move(routes), job.problem, input.demand, job.topology, fabric, options,
+                     *job.options.max_peers);
 }
 
+// Groups forward late: there relays must pay for themselves, and fewer of them do.
+template <std::int64_t relay_use>
 RouteSet balanced_routes(const Job& job, const PlanningInput& input, const StrategyChoice&,
                          const Fabric& fabric) {
-  return assign_balanced(job.problem, input.demand, fabric, {may_help(job), input.bounds.bound_ps});
+  const TransloadOptions options{may_help(job), input.wire_bound_ps, relay_use};
+  return within_limits(assign_balanced(job.problem, input.demand, fabric, options), job, input,
+                       fabric, options);
 }
 
-// Relays make many small chunks, and issue groups then need more staging, transfers and planning
-// time than they save: there the greedy assignment stays until relays are sized for groups.
 Plan plan_transload(const Job& job, const PlanningInput& input, const StrategyChoice& strategy,
                     PlanHeader header) {
-  const AssignRoutes assign =
-      header.discipline == Discipline::kGroups ? greedy_routes : balanced_routes;
+  const AssignRoutes assign = header.discipline == Discipline::kGroups
+                                  ? balanced_routes<kRelayUseInGroups>
+                                  : balanced_routes<kRelayUse>;
   return plan_routes(job, input, strategy, std::move(header), assign, 0, helper_ranks(job));
 }
 
@@ -57,17 +65,20 @@ constexpr std::array kRows = {
          "one copy per NVLink domain through the ports that have room, relays, fan-out over NVLink",
          "window of W chunks per port, or groups of G colours"},
         nullptr,
-        plan_transload},
+        plan_transload,
+        Conversions::kPlanned},
     StrategyRow{{"p2p", "",
                  "every receiver gets its own copy from the holder with the fewest bytes assigned",
                  "at most 16 operations posted per NIC"},
                 nullptr,
-                plan_p2p},
+                plan_p2p,
+                Conversions::kPlanned},
     StrategyRow{{"gather-broadcast", "",
                  "trainers gather full tensors, one root broadcasts packed buckets to all",
                  "two buckets in flight, broadcasts in order on one communicator"},
                 nullptr,
-                plan_gather_broadcast},
+                plan_gather_broadcast,
+                Conversions::kNotPlanned},
     StrategyRow{
         {"m2n", "", "one leader per shard and NVLink domain, a chain of domains, NVLink fan-out",
          "one tensor per communicator, barriers around it"},
@@ -78,16 +89,19 @@ constexpr std::array kRows = {
          "each parameter from a source rank picked by the receiver's number, cut in lcm tiles",
          "one batch of all sends and receives; here 8 operations posted per port"},
         refuse_megatron,
-        plan_megatron},
+        plan_megatron,
+        Conversions::kNotPlanned},
     StrategyRow{{"awex", "", "inference replica i reads from training replica i mod n",
                  "a batch per peer on up to 64 streams; here 8 operations posted per port"},
                 nullptr,
-                plan_awex},
+                plan_awex,
+                Conversions::kNotPlanned},
     StrategyRow{{"checkpoint-engine", "",
                  "owners broadcast buckets of whole tensors from host memory to all engines",
                  "one broadcast at a time, the reload of the bucket before beside it; two buffers"},
                 refuse_checkpoint_engine,
-                plan_checkpoint_engine},
+                plan_checkpoint_engine,
+                Conversions::kNotPlanned},
     StrategyRow{{"alpa", "",
                  "each tile from the replica whose host sent least, broadcast to all that want it",
                  "one broadcast at a time per host; here 8 chunks posted per port"},
@@ -97,7 +111,8 @@ constexpr std::array kRows = {
                  "feed-forward weights shard to shard in stripes, the rest by gather-broadcast",
                  "bulk first; then two buckets in flight on one communicator"},
                 refuse_nemo_hybrid,
-                plan_nemo_hybrid},
+                plan_nemo_hybrid,
+                Conversions::kNotPlanned},
 };
 
 }  // namespace
@@ -116,6 +131,8 @@ EmitOptions emit_options(const Job& job, Discipline discipline, std::uint32_t wi
   options.discipline = discipline;
   options.window = window > 0 ? window : job.options.window.value_or(kDefaultWindow);
   options.colours = job.options.colours.value_or(kDefaultColours);
+  options.auto_window = window == 0 && !job.options.window;
+  options.auto_colours = !job.options.colours;
   options.chunk_bytes = job.options.chunk_bytes.value_or(0);
   if (job.options.staging_bytes) options.staging_bytes = *job.options.staging_bytes;
   return options;

@@ -13,12 +13,17 @@
 
 namespace transload {
 
+// Does the system convert weights on their way (docs/strategies.md)?
+enum class Conversions : std::uint8_t { kRefused, kNotPlanned, kPlanned };
+
 struct StrategyRow {
   StrategyInfo info;
   // Every limit that the job meets; nullptr: the strategy takes any job.
   std::vector<Unsupported> (*refuse)(const Job&, const PlanningInput&, const StrategyChoice&);
   // Completes the header and seals the plan. The job is one that the strategy does not refuse.
   Plan (*plan)(const Job&, const PlanningInput&, const StrategyChoice&, PlanHeader);
+  // Other jobs with conversions are refused before `refuse` sees them.
+  Conversions conversions = Conversions::kRefused;
 };
 
 std::span<const StrategyRow> strategy_rows();

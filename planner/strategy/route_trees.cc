@@ -40,6 +40,9 @@ RouteTrees::RouteTrees(const RouteSet& set, const Fabric& fabric)
       if (over_nic(child)) bytes += set.routes[child].end - set.routes[child].begin;
     const std::int64_t own = std::max<std::int64_t>(1, set.routes[r].end - set.routes[r].begin);
     most_forwards_ = std::max(most_forwards_, (bytes + own - 1) / own);
+    // Where NVLink is all there is, its fan-out is not hidden behind a network.
+    if (set.routes[r].parent == kNoRoute && !over_nic(r))
+      most_forwards_ = std::max<std::int64_t>(most_forwards_, set.routes[r].fan_out_count);
   }
 }
 

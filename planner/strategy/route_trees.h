@@ -25,7 +25,8 @@ class RouteTrees {
   std::vector<std::int64_t> cuts(std::uint32_t root) const;
   // Most transfers that a byte makes one after the other; at least 1.
   std::int64_t depth() const { return depth_; }
-  // Most forwards of one landing that some landing's rank must send one after the other over a NIC.
+  // Most forwards of one landing that some landing's rank must send one after the other over a NIC,
+  // or over NVLink where the bytes came over NVLink too.
   std::int64_t most_forwards() const { return most_forwards_; }
 
  private:

@@ -79,10 +79,4 @@ Rank least_loaded_holder(const Fabric& fabric, const PortLoads& loads,
 RouteSet assign_p2p(const ReshardProblem& problem, const Demand& demand, const Fabric& fabric,
                     std::int64_t piece_bytes);
 
-// transload v0: one copy of every byte per NVLink domain, cut over the domain's receivers, each
-// piece from the least loaded holder to the least loaded receiver, which hands it on over NVLink.
-// Holders inside the domain serve it without the network.
-RouteSet assign_transload(const ReshardProblem& problem, const Demand& demand, const Fabric& fabric,
-                          std::int64_t piece_bytes);
-
 }  // namespace transload

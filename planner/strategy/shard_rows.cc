@@ -96,8 +96,10 @@ class SideEmitter {
 
   void list_ranges() {
     for (const TensorGroup& group : problem_.groups) {
+      if (side_ == Side::kSource && group.making != Making::kNotMade) continue;
       const std::uint32_t layout = side_ == Side::kSource ? group.source : group.destination;
-      if (!ranges_.empty() && ranges_.back().layout == layout)
+      if (!ranges_.empty() && ranges_.back().layout == layout &&
+          ranges_.back().first + ranges_.back().count == group.first)
         ranges_.back().count += group.count;
       else
         ranges_.push_back({layout, group.first, group.count});
@@ -257,6 +259,10 @@ void add_tensors_and_shards(PlanBuilder& builder, const ReshardProblem& problem)
       builder.add_tensor(problem.names[tensor], group.shape, group.dtype,
                          source == tensor ? std::nullopt : std::optional(source));
     }
+  for (const TensorGroup& group : problem.groups)
+    if (group.making != Making::kNotMade)
+      for (std::uint32_t tensor = group.first; tensor < group.first + group.count; ++tensor)
+        builder.set_made(tensor, problem.made_from[tensor], group.recipe, group.making);
   SideEmitter(builder, problem, Side::kSource).emit();
   SideEmitter(builder, problem, Side::kDestination).emit();
 }

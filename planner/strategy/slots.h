@@ -2,8 +2,9 @@
 //
 // A slot is taken by a pack or a landing and free again when all that use it stand earlier in the
 // order (under groups: in an earlier group), so reuse is an edge from a smaller to a larger key.
-// Each class of a rank has two windows of slots; more only where landings wait longer for their
-// forwards.
+// Under windows each class of a rank has several windows of slots as far as staging allows: chunks
+// do not land in exactly the order of the list, and a reuse that waits for a straggler holds up its
+// port.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,13 @@
 #include "planner/strategy/hops.h"
 
 namespace transload {
+
+// Windows of slots that a class spreads over before any slot is used twice, and the least where
+// staging is short (measured on DeepSeek-V3, 128 to 128 GPUs: 1.5 % over the bound with four, 3.9 %
+// with two). A rank that receives over NVLink what others landed gets as much more as it receives
+// more.
+inline constexpr std::uint32_t kSpareWindows = 4;
+inline constexpr std::uint32_t kLeastSpareWindows = 2;
 
 // Slots that each rank needs per class, and their size.
 struct StagingNeed {

@@ -49,13 +49,27 @@ const StrategyInfo& strategy_info(std::string_view name) { return strategy_row(n
 std::vector<Unsupported> refusals(const Job& job, const PlanningInput& input,
                                   const StrategyChoice& strategy) {
   const StrategyRow& row = strategy_row(strategy.name);
+  if (!job.problem.conversions.empty() && row.conversions != Conversions::kPlanned) {
+    const ConvertedTensors& entry = job.problem.conversions.front();
+    return {{row.conversions == Conversions::kRefused
+                 ? "the same dtype on both sides"
+                 : "the same dtype on both sides (its own conversion is not planned yet)",
+             fmt::format("{} to {}", dtype_name(entry.from), entry.to), entry.tensor}};
+  }
   return row.refuse == nullptr ? std::vector<Unsupported>{} : row.refuse(job, input, strategy);
 }
 
 PlanningInput prepare(const Job& job) {
   PlanningInput input;
   input.demand = make_demand(job.problem);
-  input.bounds = compute_bounds(job.problem, input.demand, job.topology, helper_ranks(job));
+  const std::vector<Rank> helpers = helper_ranks(job);
+  input.bounds =
+      compute_bounds(job.problem, narrowest(job.problem, input.demand), job.topology, helpers);
+  input.wire_bound_ps = input.bounds.bound_ps;
+  if (std::any_of(
+          job.problem.conversions.begin(), job.problem.conversions.end(),
+          [](const ConvertedTensors& entry) { return entry.making == Making::kAtDestination; }))
+    input.wire_bound_ps = compute_bounds(job.problem, input.demand, job.topology, helpers).bound_ps;
   return input;
 }
 
@@ -95,11 +109,20 @@ double ideal_seconds(const Plan& plan) {
       link_s[link] +=
           factor * static_cast<double>(totals.port_bytes[port]) / static_cast<double>(rate);
   }
-  for (OpId op = 0; op < plan.operations(); ++op)
+  for (OpId op = 0; op < plan.operations(); ++op) {
+    if (op_kind(plan, op) == OpKind::kConvert) {
+      // Counted above as if it read what it writes.
+      const std::uint32_t link = plan.port_link[static_cast<std::size_t>(plan.op_out_port[op])];
+      if (const std::int64_t rate = link_achieved_rate(plan, link); rate > 0)
+        link_s[link] +=
+            (static_cast<double>(plan.op_read_bytes[op]) - static_cast<double>(plan.op_bytes[op])) /
+            static_cast<double>(rate);
+    }
     for_each_path_link(plan, op, [&](std::uint32_t link) {
       if (const std::int64_t rate = link_achieved_rate(plan, link); rate > 0)
         link_s[link] += static_cast<double>(plan.op_bytes[op]) / static_cast<double>(rate);
     });
+  }
   return link_s.empty() ? 0 : *std::max_element(link_s.begin(), link_s.end());
 }
 

@@ -29,6 +29,9 @@ const StrategyInfo& strategy_info(std::string_view name);
 struct PlanningInput {
   Demand demand;
   BoundReport bounds;
+  // The bound of what travels as the demand has it. Above that of `bounds` where receivers convert
+  // to a narrower type.
+  std::int64_t wire_bound_ps = 0;
 };
 PlanningInput prepare(const Job& job);
 

@@ -114,8 +114,7 @@ std::vector<LinkDuty> link_duties(const Plan& plan) {
     duties[link] = duty;
   };
   for (OpId op = 0; op < plan.operations(); ++op) {
-    const OpKind kind = op_kind(plan, op);
-    if (kind != OpKind::kCopy && kind != OpKind::kTransfer) continue;
+    if (!moves_bytes(plan, op)) continue;
     note(plan.op_out_port[op], LinkDuty::kSends);
     note(plan.op_in_port[op], LinkDuty::kReceives);
   }

@@ -43,6 +43,15 @@ double copy_efficiency(const Plan& plan, std::int32_t gpu_model, std::uint32_t r
   return efficiency(above - 1) + share * (efficiency(above) - efficiency(above - 1));
 }
 
+double convert_efficiency(const Plan& plan, OpId op) {
+  const auto model =
+      static_cast<std::size_t>(plan.rank_gpu_model[static_cast<std::size_t>(plan.op_source[op])]);
+  const std::int64_t of_line = plan.convert_efficiency_ppm[model];
+  if (of_line == 0) return 1;
+  const std::uint32_t link = plan.port_link[static_cast<std::size_t>(plan.op_out_port[op])];
+  return static_cast<double>(of_line) / static_cast<double>(plan.link_efficiency_ppm[link]);
+}
+
 double operation_rate(const Plan& plan, OpId op) {
   const double out = link_rate(plan, plan.op_out_port[op]);
   const double in = link_rate(plan, plan.op_in_port[op]);
@@ -84,9 +93,14 @@ OperationCosts operation_costs(const Plan& plan) {
     const double rate = operation_rate(plan, op);
     if (rate <= 0) continue;
     auto bytes = static_cast<double>(plan.op_bytes[op]);
-    if (kind == OpKind::kCopy) {
-      const auto rank = static_cast<std::size_t>(plan.op_source[op]);
-      bytes *= 2 / copy_efficiency(plan, plan.rank_gpu_model[rank], plan.op_run_bytes[op]);
+    if (kind != OpKind::kTransfer) {
+      const std::int32_t model = plan.rank_gpu_model[static_cast<std::size_t>(plan.op_source[op])];
+      if (kind == OpKind::kCopy)
+        bytes *= 2;
+      else
+        bytes =
+            (bytes + static_cast<double>(plan.op_read_bytes[op])) / convert_efficiency(plan, op);
+      bytes /= copy_efficiency(plan, model, plan.op_run_bytes[op]);
     }
     costs.wire_bytes[op] = bytes;
     costs.pure_s[op] = bytes / rate;

@@ -17,7 +17,8 @@ inline constexpr OpId kNoOperation = UINT32_MAX;
 
 struct OperationCosts {
   // Bytes that the links carry. Copies: payload twice (read and write) over the run-length
-  // efficiency. 0 for fences, host work, and where every link of the operation costs no time.
+  // efficiency; converts: what they read and write, over that and the rate of conversions. 0 for
+  // fences, host work, and where every link of the operation costs no time.
   std::vector<double> wire_bytes;
   // wire_bytes at the achieved rate of the slowest of the operation's links: its time alone.
   std::vector<double> pure_s;
@@ -36,6 +37,10 @@ double payload_units_per_byte(const OperationCosts& costs);
 // between the table's points, flat outside them; 1 for run_bytes 0 (contiguous) and for models
 // without a table.
 double copy_efficiency(const Plan& plan, std::int32_t gpu_model, std::uint32_t run_bytes);
+
+// Rate of a convert's kernel in terms of the achieved rate of its HBM link; 1 where the GPU model
+// states none.
+double convert_efficiency(const Plan& plan, OpId op);
 
 // Achieved rate of the slowest link of a copy or transfer, bytes/s; 0 where none of them costs
 // time.

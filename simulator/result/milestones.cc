@@ -8,7 +8,7 @@
 namespace transload {
 namespace {
 
-constexpr int kRoles = static_cast<int>(OpRole::kBarrier) + 1;
+constexpr int kRoles = static_cast<int>(OpRole::kConvert) + 1;
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<double> zero_where_shards(const Plan& plan, Side side) {
@@ -22,11 +22,6 @@ std::vector<double> zero_where_shards(const Plan& plan, Side side) {
 void raise(std::vector<double>& times, std::int32_t rank, double time_s) {
   double& time = times[static_cast<std::size_t>(rank)];
   if (!(time >= time_s)) time = time_s;  // also from NaN
-}
-
-bool moves_bytes(const Plan& plan, OpId op) {
-  const OpKind kind = op_kind(plan, op);
-  return kind == OpKind::kCopy || kind == OpKind::kTransfer;
 }
 
 bool is_host_work(const Plan& plan, OpId op, OpRole role) {
@@ -58,7 +53,7 @@ std::vector<PhaseTime> phase_times(const Plan& plan, const OpTimes& times) {
 std::vector<double> source_free(const Plan& plan, const OpTimes& times) {
   std::vector<double> free = zero_where_shards(plan, Side::kSource);
   for (OpId op = 0; op < plan.operations(); ++op)
-    if ((moves_bytes(plan, op) && plan.op_source_slot[op] == kNone) ||
+    if ((moves_bytes(plan, op) && plan.op_source_slot[op] == kNone && !reads_arrived(plan, op)) ||
         is_host_work(plan, op, OpRole::kExport))
       raise(free, plan.op_source[op], times.finish_s[op]);
   return free;

@@ -29,7 +29,10 @@ std::vector<Load> link_loads(const Plan& plan, const OperationCosts& costs) {
         continue;
       }
       const auto bytes = static_cast<double>(plan.op_bytes[op]);
-      load.bytes += kind == OpKind::kCopy ? 2 * bytes : bytes;
+      if (kind == OpKind::kConvert)
+        load.bytes += bytes + static_cast<double>(plan.op_read_bytes[op]);
+      else
+        load.bytes += kind == OpKind::kCopy ? 2 * bytes : bytes;
       const auto rate = static_cast<double>(link_achieved_rate(plan, link));
       if (rate > 0) load.busy_s += costs.wire_bytes[op] / rate;
     }

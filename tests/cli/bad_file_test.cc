@@ -76,7 +76,7 @@ TEST_F(BadFiles, PlanOfAnotherVersion) {
   std::string other = read(plan_file());
   const std::uint32_t version = 99;  // follows the eight bytes of the magic
   std::memcpy(other.data() + 8, &version, sizeof version);
-  refuse_plan(other, {"version 99", "version 3"});
+  refuse_plan(other, {"version 99", "version 4"});
 }
 
 TEST_F(BadFiles, PlanWhereAJobIsNeeded) {

@@ -156,8 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
                "ep: 4}",
                "ep: 4}\n  pp_layout: [48]",
                {":7:", "source.pp_layout", "2 entries"}},
-        BadJob{
-            "Conversion", "{tp: 4}", "{tp: 4}\n  dtype: fp8-e4m3", {":11:", "destination.dtype"}},
+        BadJob{"Conversion", "{tp: 4}", "{tp: 4}\n  dtype: nvfp4", {":11:", "destination.dtype"}},
         BadJob{"NoDestination", "destination:", "destinations:", {"destination", "missing"}},
         BadJob{"NoPools",
                kModelJob.substr(kModelJob.find("destination:")),

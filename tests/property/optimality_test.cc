@@ -1,122 +1,158 @@
-// How good is `transload`? Random jobs of some size: never behind a rival under the same
+// How good is `transload`? Random jobs: never behind a published strategy under the same
 // discipline, and close to what no schedule can beat. The worst are printed.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 #include <random>
 
+#include "common/error.h"
+#include "common/units.h"
 #include "planner/strategy/strategy.h"
 #include "simulator/simulate.h"
-#include "tests/testing/random_job.h"
+#include "tests/testing/long_job.h"
 
 namespace transload {
 namespace {
 
-using testing::pick;
+// Latency and launch of one network transfer between the inline nodes of the jobs
+// (topologies/defaults.yaml): the latency term.
+constexpr double kLatencyTermS = 23e-6;
 
-std::string mesh_side(std::mt19937_64& random, const std::vector<int>& ranks) {
-  // Up to two axes over the ranks, each replicated or cutting a dimension.
-  std::vector<int> divisors;
-  const int count = static_cast<int>(ranks.size());
-  for (int d = 1; d <= count; ++d)
-    if (count % d == 0) divisors.push_back(d);
-  const int outer =
-      divisors[static_cast<std::size_t>(pick(random, 0, static_cast<int>(divisors.size()) - 1))];
-  const auto placement = [&] {
-    const std::int64_t choice = pick(random, 0, 2);
-    return choice == 0 ? std::string("R") : fmt::format("S({})", choice - 1);
-  };
-  return fmt::format("{{mesh: {{a: {}, b: {}}}, placements: [{}, {}], ranks: [{}]}}", outer,
-                     count / outer, placement(), placement(), fmt::join(ranks, ", "));
-}
-
-// Domains of 1 to 8 GPUs, mostly disjoint sides, tensors of 64 MB to 4 GB.
-std::string long_job(std::mt19937_64& random, int max_ranks) {
-  std::string text = "topology:\n  efficiency: 1\n  nodes:\n";
-  int ranks = 0;
-  const auto wanted = static_cast<int>(pick(random, 4, max_ranks));
-  const std::int64_t gpus = std::int64_t{1} << pick(random, 0, 3);
-  const bool mixed = pick(random, 0, 3) == 0;
-  while (ranks < wanted) {
-    const std::string nvlink = gpus > 1 ? ", nvlink: 450GB/s" : "";
-    text += fmt::format("    - {{gpus: {}, nic: {}GB/s{}}}\n", gpus,
-                        mixed && pick(random, 0, 1) == 0 ? 100 : 50, nvlink);
-    ranks += static_cast<int>(gpus);
-  }
-  std::vector<int> all(static_cast<std::size_t>(ranks));
-  std::iota(all.begin(), all.end(), 0);
-  const bool colocated = pick(random, 0, 5) == 0;
-  const auto cut = static_cast<std::ptrdiff_t>(pick(random, 1, ranks - 1));
-  const std::vector<int> left(all.begin(), colocated ? all.end() : all.begin() + cut);
-  const std::vector<int> right(colocated ? all.begin() : all.begin() + cut, all.end());
-  text += "tensors:\n";
-  for (std::int64_t t = pick(random, 1, 3); t > 0; --t)
-    text += fmt::format(
-        "  - {{name: t{}, shape: [{}, {}], dtype: uint8, source: {}, destination: {}}}\n", t,
-        1000 * pick(random, 64, 512), 1000 * pick(random, 8, 128), mesh_side(random, left),
-        mesh_side(random, right));
-  return text;
-}
-
-// Not there yet: issue 6 asks for 1.01. Colocated jobs on mixed NICs and relays in groups are
-// behind.
-constexpr double kOverRival = 1.2;
+// What issue 6 asks for in long jobs (bound above 1,000 latency terms): 1.01 x the best published
+// strategy under either discipline; under windows a median of 1.01, 1.03 at the 99th percentile and
+// 1.05 at most over the bound. What holds today is this (measured on the 2,000 seeds under windows
+// and 200 under groups; the constants are the worst of them with some room). Missing: transfers
+// inside a domain whose NVLink is the bottleneck are not relayed (two in a hundred jobs, up to 4.2
+// x the bound), ports that land and forward at full rate on both sides are not ordered without gaps
+// (one source to thirty domains: 1.16 x the bound under windows and 1.3 under groups, where a
+// broadcast of streams has none), and a fan-out costs a short job a latency (1.44 x p2p).
+struct Limits {
+  double median_over_bound;
+  double over_bound;
+  double over_rival;
+};
+constexpr Limits kWindows = {1.015, 4.4, 1.5};
+constexpr Limits kGroups = {1.08, 4.4, 1.5};
 
 struct Outcome {
+  std::uint64_t seed = 0;
   double over_bound = 0;
   double over_rival = 0;
   double over_ideal = 0;
-  std::uint64_t seed = 0;
+  std::string rival;
+  std::string ideal_rival;
 };
 
-// Both disciplines of one job.
-void measure(std::uint64_t seed, int max_ranks, Discipline discipline,
-             std::vector<Outcome>& outcomes) {
-  std::mt19937_64 random(seed);
-  const Job job = job_from_text(long_job(random, max_ranks), "long.yaml", "");
-  const PlanningInput input = prepare(job);
-  if (input.bounds.bound_ps == 0) return;
-  const auto refit = [&](const char* name) {
-    StrategyChoice choice;
-    choice.name = name;
-    const Plan plan = make_plan(job, input, choice, discipline);
-    SimulateOptions options;
-    return std::pair(simulate(plan, options).refit_s, ideal_seconds(plan));
-  };
-  const double ours = refit("transload").first;
-  const auto [rival, ideal] = refit("p2p");
-  EXPECT_LE(ours, kOverRival * rival) << "seed " << seed << ", " << name_of(discipline);
-  outcomes.push_back({ours / (static_cast<double>(input.bounds.bound_ps) * 1e-12), ours / rival,
-                      ours / ideal, seed});
+// A strategy's simulated refit and its ideal, in seconds.
+std::pair<double, double> refit(const Job& job, const PlanningInput& input, std::string_view name,
+                                Discipline discipline) {
+  StrategyChoice choice;
+  choice.name = name;
+  const Plan plan = make_plan(job, input, choice, discipline);
+  return {simulate(plan).refit_s, ideal_seconds(plan)};
 }
 
-void report(const char* what, std::vector<Outcome> outcomes, double Outcome::*value) {
+// Whether the strategy can do the job in the staging that there is.
+bool can_do(const Job& job, const PlanningInput& input, std::string_view name) {
+  StrategyChoice choice;
+  choice.name = name;
+  return refusals(job, input, choice).empty();
+}
+
+Outcome measure(const Job& job, const PlanningInput& input, Discipline discipline) {
+  Outcome outcome;
+  const double ours = refit(job, input, "transload", discipline).first;
+  outcome.over_bound = ours / to_seconds(input.bounds.bound_ps);
+  for (const StrategyInfo& info : strategies()) {
+    if (info.name == "transload" || !can_do(job, input, info.name)) continue;
+    std::pair<double, double> rival;
+    try {
+      rival = refit(job, input, info.name, discipline);
+    } catch (const InputError&) {
+      continue;  // it finds no room for its staging
+    }
+    if (ours / rival.first > outcome.over_rival) {
+      outcome.over_rival = ours / rival.first;
+      outcome.rival = info.name;
+    }
+    if (ours / rival.second > outcome.over_ideal) {
+      outcome.over_ideal = ours / rival.second;
+      outcome.ideal_rival = info.name;
+    }
+  }
+  return outcome;
+}
+
+// Prints the worst ten and returns median and worst.
+std::pair<double, double> report(const char* what, std::vector<Outcome> outcomes,
+                                 double Outcome::*value, std::string Outcome::*name) {
+  if (outcomes.empty()) return {0, 0};
   std::sort(outcomes.begin(), outcomes.end(),
             [&](const Outcome& a, const Outcome& b) { return a.*value > b.*value; });
   std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(10, outcomes.size()); ++i)
-    text += fmt::format(" {:.4f} (seed {})", outcomes[i].*value, outcomes[i].seed);
-  fmt::print("{}: median {:.4f}, worst ten:{}\n", what, outcomes[outcomes.size() / 2].*value, text);
+    text += fmt::format(" {:.4f} ({}seed {})", outcomes[i].*value,
+                        name == nullptr ? "" : outcomes[i].*name + ", ", outcomes[i].seed);
+  const double median = outcomes[outcomes.size() / 2].*value;
+  fmt::print("  {}: median {:.4f}, 99th percentile {:.4f}, worst ten:{}\n", what, median,
+             outcomes[outcomes.size() / 100].*value, text);
+  return {median, outcomes.front().*value};
 }
 
-void run(int count, std::uint64_t first_seed, int max_ranks) {
-  for (const Discipline discipline : {Discipline::kWindows, Discipline::kGroups}) {
-    std::vector<Outcome> outcomes;
-    for (std::uint64_t seed = first_seed; seed < first_seed + static_cast<std::uint64_t>(count);
-         ++seed)
-      measure(seed, max_ranks, discipline, outcomes);
-    fmt::print("{}\n", name_of(discipline));
-    report("over bound", outcomes, &Outcome::over_bound);
-    report("over rival", outcomes, &Outcome::over_rival);
-    report("over rival's ideal", outcomes, &Outcome::over_ideal);
+// Jobs of seeds first .. first + count - 1. Short jobs (bound below 1,000 latency terms) are held
+// against rivals only.
+void run(std::uint64_t first, std::uint64_t count, const testing::LongJobLimits& limits,
+         Discipline discipline, const Limits& expected) {
+  std::vector<Outcome> longer;
+  std::vector<Outcome> shorter;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    std::mt19937_64 random(seed);
+    const Job job = job_from_text(testing::long_job(random, limits), "long.yaml", "");
+    const PlanningInput input = prepare(job);
+    if (input.bounds.bound_ps == 0) continue;
+    Outcome outcome = measure(job, input, discipline);
+    outcome.seed = seed;
+    const bool is_long = to_seconds(input.bounds.bound_ps) > 1000 * kLatencyTermS;
+    (is_long ? longer : shorter).push_back(std::move(outcome));
+  }
+  for (const auto& [what, outcomes] : {std::pair("long", &longer), std::pair("short", &shorter)}) {
+    fmt::print("{}, {} jobs, {}\n", name_of(discipline), outcomes->size(), what);
+    const auto [median, worst] = report("over bound", *outcomes, &Outcome::over_bound, nullptr);
+    if (outcomes == &longer && !longer.empty()) {
+      EXPECT_LE(median, expected.median_over_bound);
+      EXPECT_LE(worst, expected.over_bound);
+    }
+    EXPECT_LE(report("over rival", *outcomes, &Outcome::over_rival, &Outcome::rival).second,
+              expected.over_rival);
+    report("over rival's ideal", *outcomes, &Outcome::over_ideal, &Outcome::ideal_rival);
   }
 }
 
-TEST(FullOptimality, RandomLongJobs) { run(100, 1, 24); }
+// 2,000 jobs in shards.
+class FullOptimality : public ::testing::TestWithParam<std::uint64_t> {};
+
+constexpr std::uint64_t kPerShard = 100;
+constexpr testing::LongJobLimits kLongJobs = {64, std::int64_t{1} << 30, std::int64_t{1} << 37};
+
+TEST_P(FullOptimality, RandomJobsUnderWindows) {
+  run(GetParam(), kPerShard, kLongJobs, Discipline::kWindows, kWindows);
+}
+
+TEST_P(FullOptimality, RandomJobsUnderGroups) {
+  run(GetParam(), kPerShard, kLongJobs, Discipline::kGroups, kGroups);
+}
+
+INSTANTIATE_TEST_SUITE_P(Full, FullOptimality,
+                         ::testing::Range(std::uint64_t{1}, 20 * kPerShard + 1, kPerShard));
+
+// A slice for every change: few ranks, so that all of it takes seconds.
+TEST(Optimality, SmallRandomJobs) {
+  constexpr testing::LongJobLimits kSmallJobs = {12, std::int64_t{1} << 30, std::int64_t{1} << 34};
+  run(5001, 20, kSmallJobs, Discipline::kWindows, kWindows);
+  run(5001, 20, kSmallJobs, Discipline::kGroups, kGroups);
+}
 
 }  // namespace
 }  // namespace transload

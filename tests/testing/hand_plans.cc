@@ -110,6 +110,21 @@ OpId HandPlan::copy(OpRole role, std::int32_t rank, std::int32_t bundle, std::ui
   return add(op, after);
 }
 
+OpId HandPlan::convert(std::int32_t rank, std::int32_t bundle, std::uint64_t begin,
+                       std::uint64_t bytes, std::int32_t destination_slot,
+                       const std::vector<OpId>& after) {
+  OpSpec op;
+  op.kind = OpKind::kConvert;
+  op.role = OpRole::kConvert;
+  op.source = op.destination = rank;
+  op.out_port = port(rank, PortKind::kPack);
+  op.bundle = bundle;
+  op.begin = begin;
+  op.bytes = bytes;
+  op.destination_slot = destination_slot;
+  return add(op, after);
+}
+
 OpId HandPlan::transfer(OpRole role, std::int32_t source, std::int32_t destination,
                         std::int32_t bundle, std::uint64_t begin, std::uint64_t bytes,
                         std::int32_t source_slot, std::int32_t destination_slot,

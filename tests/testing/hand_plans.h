@@ -23,6 +23,9 @@ class HandPlan {
   OpId copy(OpRole role, std::int32_t rank, std::int32_t bundle, std::uint64_t begin,
             std::uint64_t bytes, std::int32_t source_slot, std::int32_t destination_slot,
             const std::vector<OpId>& after = {});
+  // Out of shards, on the pack port.
+  OpId convert(std::int32_t rank, std::int32_t bundle, std::uint64_t begin, std::uint64_t bytes,
+               std::int32_t destination_slot, const std::vector<OpId>& after = {});
   OpId transfer(OpRole role, std::int32_t source, std::int32_t destination, std::int32_t bundle,
                 std::uint64_t begin, std::uint64_t bytes, std::int32_t source_slot,
                 std::int32_t destination_slot, const std::vector<OpId>& after = {},

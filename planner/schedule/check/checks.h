@@ -9,6 +9,8 @@ namespace transload {
 // Invariant 1, exactly-once.
 // Who reads from its source shards holds every element that it reads.
 void check_held_sources(const Plan& plan, Findings& findings);
+// What converts make is made of whole blocks, from bytes that are there when they read them.
+void check_conversions(const Plan& plan, Findings& findings);
 // On every rank, what arrives fills every destination shard, and nothing is written twice or
 // outside.
 void check_coverage(const Plan& plan, Findings& findings);

@@ -36,11 +36,6 @@ class Findings {
   CheckReport report_;
 };
 
-// Does the operation move bytes of a bundle (copy or transfer)?
-inline bool moves_bytes(const Plan& plan, OpId op) {
-  return op_kind(plan, op) == OpKind::kCopy || op_kind(plan, op) == OpKind::kTransfer;
-}
-
 // The class of a rank-local slot number; the slot exists (validated).
 SlotClass slot_class_of(const Plan& plan, std::int32_t rank, std::int32_t slot);
 

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "common/dtype.h"
+#include "common/recipe.h"
 
 namespace transload {
 namespace {
@@ -45,6 +46,47 @@ void add_elements(const SweepItem& slice, __int128 begin, __int128 end, __int128
     items.push_back(item);
   }
   if (end % volume > 0) add_part(last, 0, end % volume);
+}
+
+// Cuts slices where neighbours are not alike; their first parts take their places.
+// `alike(a, b)`: tensors a and b of a slice may stay together; `rename(item)` changes a part.
+template <class Alike, class Rename>
+void rename_slices(std::vector<SweepItem>& items, const Alike& alike, const Rename& rename) {
+  const std::size_t given = items.size();
+  for (std::size_t i = 0; i < given; ++i) {
+    if (items[i].wanted) continue;
+    const SweepItem slice = items[i];
+    const auto tensor = [&](std::uint32_t k) { return slice.tensor_first + k * slice.tensor_step; };
+    for (std::uint32_t begin = 0; begin < slice.tensor_count;) {
+      std::uint32_t end = begin + 1;
+      while (end < slice.tensor_count && alike(tensor(begin), tensor(end))) ++end;
+      SweepItem part = slice;
+      part.tensor_first = tensor(begin);
+      part.tensor_count = end - begin;
+      rename(part);
+      if (begin == 0)
+        items[i] = part;
+      else
+        items.push_back(part);
+      begin = end;
+    }
+  }
+}
+
+// What must be read to make `box` of a tensor, in coordinates of the tensor of `shape` that it is
+// made from.
+OwnedBounds origin_of(Bounds box, const RecipeInfo& recipe, std::span<const std::int64_t> shape) {
+  OwnedBounds origin(box.begin(), box.end());
+  const std::size_t dims = shape.size();
+  for (std::size_t d = 0; d < dims; ++d) {
+    const bool column = d + 1 == dims;
+    const bool row = d + 2 == dims;
+    const std::int64_t cell = column ? recipe.cell_columns : row ? recipe.cell_rows : 1;
+    const std::int64_t block = column ? recipe.block_columns : row ? recipe.block_rows : 1;
+    origin[2 * d] = box[2 * d] * cell / block * block;
+    origin[2 * d + 1] = std::min(shape[d], (box[2 * d + 1] * cell + block - 1) / block * block);
+  }
+  return origin;
 }
 
 }  // namespace
@@ -101,26 +143,28 @@ void add_range_items(const Plan& plan, std::int32_t bundle, std::uint64_t begin,
 }
 
 void name_slices_by_source(const Plan& plan, std::vector<SweepItem>& items) {
-  const std::size_t given = items.size();
-  for (std::size_t i = 0; i < given; ++i) {
-    if (items[i].wanted) continue;
-    const SweepItem slice = items[i];
-    const auto tensor = [&](std::uint32_t k) { return slice.tensor_first + k * slice.tensor_step; };
-    const auto shift = [&](std::uint32_t k) { return tensor(k) - plan.tensor_source[tensor(k)]; };
-    // The slice is cut where neighbours are not shifted alike; its first part takes its place.
-    for (std::uint32_t begin = 0; begin < slice.tensor_count;) {
-      std::uint32_t end = begin + 1;
-      while (end < slice.tensor_count && shift(end) == shift(begin)) ++end;
-      SweepItem part = slice;
-      part.tensor_first = tensor(begin) - shift(begin);
-      part.tensor_count = end - begin;
-      if (begin == 0)
-        items[i] = part;
-      else
-        items.push_back(part);
-      begin = end;
-    }
-  }
+  const auto shift = [&](std::uint32_t tensor) { return tensor - plan.tensor_source[tensor]; };
+  rename_slices(
+      items, [&](std::uint32_t a, std::uint32_t b) { return shift(a) == shift(b); },
+      [&](SweepItem& part) { part.tensor_first = plan.tensor_source[part.tensor_first]; });
+}
+
+void name_slices_by_origin(const Plan& plan, std::vector<SweepItem>& items,
+                           std::deque<OwnedBounds>& parts) {
+  const auto shift = [&](std::uint32_t tensor) { return tensor - plan.tensor_made_from[tensor]; };
+  rename_slices(
+      items,
+      [&](std::uint32_t a, std::uint32_t b) {
+        return shift(a) == shift(b) && plan.tensor_recipe[a] == plan.tensor_recipe[b];
+      },
+      [&](SweepItem& part) {
+        const std::uint32_t tensor = part.tensor_first;
+        const std::uint32_t from = plan.tensor_made_from[tensor];
+        if (from == tensor) return;
+        const RecipeInfo& recipe = recipe_info(static_cast<Recipe>(plan.tensor_recipe[tensor]));
+        part.tensor_first = from;
+        part.box = parts.emplace_back(origin_of(part.box, recipe, tensor_shape(plan, from)));
+      });
 }
 
 }  // namespace transload

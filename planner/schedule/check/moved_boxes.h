@@ -33,4 +33,9 @@ void add_range_items(const Plan& plan, std::int32_t bundle, std::uint64_t begin,
 // Slices of another name of a tensor become slices of the tensor, whose source shards serve both.
 void name_slices_by_source(const Plan& plan, std::vector<SweepItem>& items);
 
+// Slices of made tensors become what must be read whole to make them: boxes, on borders of blocks,
+// of the tensors that they are made from. Boxes that differ are kept in `parts`.
+void name_slices_by_origin(const Plan& plan, std::vector<SweepItem>& items,
+                           std::deque<OwnedBounds>& parts);
+
 }  // namespace transload

@@ -69,6 +69,7 @@ void check_role(const Plan& plan, OpId op, Findings& findings) {
   const bool reads_slot = plan.op_source_slot[op] >= 0;
   const bool writes_slot = plan.op_destination_slot[op] >= 0;
   const bool copy = op_kind(plan, op) == OpKind::kCopy;
+  const bool transfer = op_kind(plan, op) == OpKind::kTransfer;
   const auto expect = [&](bool holds, std::string_view what) {
     if (!holds)
       refuse(plan, op, fmt::format("role {} must be {}", name_of(op_role(plan, op)), what),
@@ -84,8 +85,12 @@ void check_role(const Plan& plan, OpId op, Findings& findings) {
     case OpRole::kLocal:
       expect(copy && !reads_slot && !writes_slot, "a copy from shards to shards");
       break;
+    case OpRole::kConvert:
+      expect(op_kind(plan, op) == OpKind::kConvert, "a convert");
+      break;
     case OpRole::kExport:
     case OpRole::kLoad:
+      expect(copy || transfer, "a copy or a transfer");
       break;
     case OpRole::kBarrier:
       expect(false, "a fence");
@@ -95,7 +100,7 @@ void check_role(const Plan& plan, OpId op, Findings& findings) {
     case OpRole::kFanOut:
     case OpRole::kRelay:
     case OpRole::kCollective:
-      expect(!copy, "a transfer");
+      expect(transfer, "a transfer");
       break;
   }
 }

@@ -53,8 +53,14 @@ class SlotReplay {
   }
 
   void read(OpId op) {
-    enter_generation(op);
-    const auto [begin, end] = range_of(op);
+    // A convert reads another bundle than it writes, and that whole.
+    const bool converts = plan_.op_read_bundle[op] >= 0;
+    const std::int32_t bundle = converts ? plan_.op_read_bundle[op] : plan_.op_bundle[op];
+    enter_generation(op, bundle);
+    const auto [begin, end] =
+        converts && bucket_
+            ? std::pair(std::uint64_t{0}, plan_.bundle_bytes[static_cast<std::size_t>(bundle)])
+            : range_of(op);
     split(begin);
     split(end);
     std::uint64_t at = begin;
@@ -82,7 +88,7 @@ class SlotReplay {
   }
 
   void write(OpId op) {
-    enter_generation(op);
+    enter_generation(op, plan_.op_bundle[op]);
     const bool follows = follows_previous_generation(op);
     generation_.ordered &= follows;
     const auto [begin, end] = range_of(op);
@@ -123,11 +129,11 @@ class SlotReplay {
     std::vector<OpId> users;
   };
 
-  void enter_generation(OpId op) {
+  void enter_generation(OpId op, std::int32_t bundle) {
     if (!bucket_) return;
-    if (generation_.bundle != plan_.op_bundle[op]) {
+    if (generation_.bundle != bundle) {
       previous_ = std::move(generation_);
-      generation_ = {plan_.op_bundle[op], true, {}};
+      generation_ = {bundle, true, {}};
     }
     generation_.users.push_back(op);
   }
@@ -155,9 +161,14 @@ class SlotReplay {
   }
 
   bool holds_what_is_read(OpId op, OpId writer) {
-    const bool same_bundle = plan_.op_bundle[writer] == plan_.op_bundle[op];
-    const bool same_range = bucket_ || (plan_.op_begin[writer] == plan_.op_begin[op] &&
-                                        plan_.op_bytes[writer] == plan_.op_bytes[op]);
+    const std::int32_t whole = plan_.op_read_bundle[op];
+    const std::int32_t bundle = whole >= 0 ? whole : plan_.op_bundle[op];
+    const bool same_bundle = plan_.op_bundle[writer] == bundle;
+    const std::uint64_t begin = whole >= 0 ? 0 : plan_.op_begin[op];
+    const std::uint64_t bytes =
+        whole >= 0 ? plan_.bundle_bytes[static_cast<std::size_t>(whole)] : plan_.op_bytes[op];
+    const bool same_range =
+        bucket_ || (plan_.op_begin[writer] == begin && plan_.op_bytes[writer] == bytes);
     if (same_bundle && same_range) return true;
     findings_.add(kExactlyOnce,
                   fmt::format("{} reads {}, which holds what {} wrote", describe_op(plan_, op),

@@ -76,7 +76,8 @@ std::vector<Flow> domain_flows(const Plan& plan, const std::vector<Flow>& by_ran
 std::vector<std::uint64_t> local_bytes(const Plan& plan, const std::vector<OpId>& ops) {
   std::vector<std::uint64_t> bytes(plan.ranks(), 0);
   for (const OpId op : ops)
-    if (op_role(plan, op) == OpRole::kLocal)
+    if (op_role(plan, op) == OpRole::kLocal ||
+        (op_role(plan, op) == OpRole::kConvert && plan.op_destination_slot[op] < 0))
       bytes[static_cast<std::size_t>(plan.op_source[op])] += plan.op_bytes[op];
   return bytes;
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "planner/bound/balanced_flow.h"
+#include "planner/strategy/transload/inside.h"
 #include "planner/strategy/transload/lines.h"
 #include "planner/strategy/transload/relays.h"
 
@@ -36,11 +36,12 @@ class Assigner {
         fabric_(fabric),
         deliveries_(make_deliveries(problem, demand, fabric)),
         cuts_(problem, demand),
+        goal_ps_(options.goal_ps),
         tolerance_(static_cast<std::int64_t>(static_cast<__int128>(fabric.slowest_nic) *
                                              options.goal_ps / 1'000'000'000'000 / kCutsPerPort)),
         landing_(landing_shares(deliveries_, demand, fabric, options.may_help, options.goal_ps)),
-        source_(
-            source_shares(problem, deliveries_, demand, fabric, options.may_help, options.goal_ps)),
+        source_(source_shares(problem, deliveries_, demand, fabric, options.may_help,
+                              options.goal_ps, options.relay_use)),
         relays_(choose_relays(problem, deliveries_, demand, fabric, source_, landing_, cuts_,
                               options.goal_ps, tolerance_)),
         loads_(fabric) {}
@@ -51,7 +52,7 @@ class Assigner {
     cut_source_lines();
     cut_landing_lines();
     for (std::size_t p = 0; p < parts_.size();) p = add_class(p);
-    serve_inside();
+    serve_inside(set_, deliveries_, demand_, fabric_, cuts_, tolerance_, goal_ps_);
     return std::move(set_);
   }
 
@@ -242,68 +243,6 @@ class Assigner {
     return static_cast<std::uint32_t>(set_.routes.size() - 1);
   }
 
-  // Holders of a domain share what its other ranks want, balanced over their NVLink ports.
-  void serve_inside() {
-    std::vector<FlowDemand> demands(deliveries_.sets.size());
-    std::vector<std::vector<std::uint32_t>> lines(deliveries_.sets.size());
-    for (std::uint32_t i = 0; i < deliveries_.inside.size(); ++i) {
-      const InsideDelivery& inside = deliveries_.inside[i];
-      const std::size_t receivers = deliveries_.sets.of(inside.receivers).size();
-      demands[inside.near].bytes +=
-          demand_.classes[inside.demand_class].bytes * static_cast<std::int64_t>(receivers);
-      lines[inside.near].push_back(i);
-    }
-    for (std::uint32_t set = 0; set < demands.size(); ++set)
-      if (!lines[set].empty())
-        for (Rank rank : deliveries_.sets.of(set))
-          demands[set].ports.push_back(
-              static_cast<std::uint32_t>(fabric_.ranks[static_cast<std::size_t>(rank)].nvlink_out));
-    for (FlowDemand& demand : demands) std::sort(demand.ports.begin(), demand.ports.end());
-    std::vector<std::int64_t> rates = fabric_.port_rate;
-    for (std::int64_t& rate : rates) rate = std::max<std::int64_t>(1, rate);
-    const std::vector<std::vector<std::int64_t>> bytes = balanced_flow(demands, rates);
-    for (std::uint32_t set = 0; set < demands.size(); ++set) {
-      if (lines[set].empty()) continue;
-      std::vector<PortShare> shares;
-      for (Rank rank : deliveries_.sets.of(set)) {
-        const std::int32_t port = fabric_.ranks[static_cast<std::size_t>(rank)].nvlink_out;
-        const auto at = std::lower_bound(demands[set].ports.begin(), demands[set].ports.end(),
-                                         static_cast<std::uint32_t>(port));
-        shares.push_back(
-            {port, rank, bytes[set][static_cast<std::size_t>(at - demands[set].ports.begin())]});
-      }
-      serve_line(lines[set], shares);
-    }
-  }
-
-  void serve_line(const std::vector<std::uint32_t>& line, const std::vector<PortShare>& shares) {
-    std::vector<Stretch> stretches;
-    std::vector<Rank> to;
-    for (const std::uint32_t i : line) {
-      const InsideDelivery& inside = deliveries_.inside[i];
-      for (Rank rank : deliveries_.sets.of(inside.receivers)) {
-        stretches.push_back({inside.demand_class, 0, demand_.classes[inside.demand_class].bytes});
-        to.push_back(rank);
-      }
-    }
-    const std::vector<std::vector<Piece>> pieces = cut_line(stretches, shares, cuts_, tolerance_);
-    for (std::size_t i = 0; i < stretches.size(); ++i) {
-      std::int64_t at = 0;
-      for (const Piece& piece : pieces[i]) {
-        Route route;
-        route.demand_class = stretches[i].demand_class;
-        route.begin = at;
-        route.end = piece.end;
-        route.source = shares[piece.share].rank;
-        route.landing = to[i];
-        route.out_port = shares[piece.share].port;
-        route.in_port = fabric_.ranks[static_cast<std::size_t>(to[i])].nvlink_in;
-        add(route);
-        at = piece.end;
-      }
-    }
-  }
-
   std::int32_t domain(Rank rank) const { return fabric_.domain[static_cast<std::size_t>(rank)]; }
 
   const ReshardProblem& problem_;
@@ -311,6 +250,7 @@ class Assigner {
   const Fabric& fabric_;
   Deliveries deliveries_;
   ClassCuts cuts_;
+  std::int64_t goal_ps_;
   std::int64_t tolerance_;
   std::vector<std::vector<PortShare>> landing_;
   SourceShares source_;

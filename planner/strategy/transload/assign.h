@@ -11,6 +11,9 @@ namespace transload {
 struct TransloadOptions {
   MayHelp may_help;          // by rank
   std::int64_t goal_ps = 0;  // the bound of the job: what the most loaded port aims at
+  // Sources and forwarding ports are left this much room, per mille of the goal, where copies must
+  // be relayed at all; 0: no relays, every domain's copy comes straight from a holder.
+  std::int64_t relay_use = kRelayUse;
 };
 
 RouteSet assign_balanced(const ReshardProblem& problem, const Demand& demand, const Fabric& fabric,

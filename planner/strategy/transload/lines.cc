@@ -13,8 +13,31 @@ constexpr std::int64_t kPage = 4096;
 // A rest smaller than this is not worth a transfer of its own.
 constexpr std::int64_t kSmallRest = std::int64_t{1} << 20;
 
+// Blockwise 8-bit floats have a scale for 128 x 128 elements (DeepSeek-V3 and what follows it;
+// docs/models.md). Other types have no blocks.
+constexpr std::int64_t kBlockRows = 128;
+
+std::int64_t block_rows(DType dtype) {
+  return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2 ? kBlockRows : 0;
+}
+
 std::int64_t nearest_multiple(std::int64_t value, std::int64_t unit) {
   return (value + unit / 2) / unit * unit;
+}
+
+// The nearest byte of a tensor's part of a slice between two blocks of rows, which begin at
+// multiples of `block` in the whole tensor; its first and its last byte count as such. `row`: bytes
+// of a row of the slice.
+std::int64_t nearest_block(const Box& box, std::int64_t byte, std::int64_t row,
+                           std::int64_t block) {
+  const std::size_t rows_at = box.bounds.size() - 4;
+  const std::int64_t first = box.bounds[rows_at];
+  const std::int64_t rows = box.bounds[rows_at + 1] - first;
+  const std::int64_t matrix = byte / (rows * row);
+  const std::int64_t at = nearest_multiple(byte % (rows * row), row) / row;
+  const std::int64_t below = std::max<std::int64_t>(0, (first + at) / block * block - first);
+  const std::int64_t above = std::min(rows, ((first + at) / block + 1) * block - first);
+  return (matrix * rows + (at - below <= above - at ? below : above)) * row;
 }
 
 }  // namespace
@@ -47,10 +70,14 @@ std::int64_t ClassCuts::near(std::uint32_t demand_class, std::int64_t byte,
   const std::int64_t rows = row * ((kPage + row - 1) / row);
   const std::int64_t in_slice = byte - *(after - 1);
   // From the best place to the last resort; an element is always cut whole.
-  for (const std::int64_t unit : {tensor, rows, row, element}) {
+  const std::int64_t block = dims < 2 ? 0 : block_rows(group.dtype);
+  constexpr std::int64_t kBlock = -1;
+  for (const std::int64_t unit : {tensor, kBlock, rows, row, element}) {
+    if (unit == kBlock && block == 0) continue;
     const std::int64_t in_tensor = in_slice % tensor;
-    const std::int64_t cut =
-        in_slice - in_tensor + std::min(tensor, nearest_multiple(in_tensor, unit));
+    const std::int64_t near = unit == kBlock ? nearest_block(slice.box, in_tensor, row, block)
+                                             : nearest_multiple(in_tensor, unit);
+    const std::int64_t cut = in_slice - in_tensor + std::min(tensor, near);
     if (std::abs(cut - in_slice) <= tolerance || unit == element) return *(after - 1) + cut;
   }
   return byte;

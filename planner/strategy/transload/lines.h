@@ -20,9 +20,9 @@ namespace transload {
 class ClassCuts {
  public:
   ClassCuts(const ReshardProblem& problem, const Demand& demand);
-  // The nearest byte that is a good cut: between tensors, between rows (several rows where they are
-  // shorter than a page), at least between elements, and at most `tolerance` away where there is
-  // one. Between 0 and the class's bytes.
+  // The nearest byte that is a good cut: between tensors, between quantisation blocks of
+  // 8-bit floats, between rows (several rows where they are shorter than a page), at least between
+  // elements, and at most `tolerance` away where there is one. Between 0 and the class's bytes.
   std::int64_t near(std::uint32_t demand_class, std::int64_t byte, std::int64_t tolerance) const;
 
  private:

@@ -236,10 +236,12 @@ namespace {
 class SourceSide {
  public:
   SourceSide(const ReshardProblem& problem, const Deliveries& deliveries, const Demand& demand,
-             const Fabric& fabric, const MayHelp& may_help, std::int64_t goal_ps)
+             const Fabric& fabric, const MayHelp& may_help, std::int64_t goal_ps,
+             std::int64_t relay_use)
       : rates_(rates_of(fabric)),
         ports_(fabric, may_help, nics_out),
         goal_ps_(goal_ps),
+        relay_use_(relay_use),
         once_(problem.sets.size(), 0),
         direct_(problem.sets.size(), 0),
         sides_(problem.sets.size()),
@@ -248,7 +250,7 @@ class SourceSide {
     for (std::uint32_t c = 0; c < demand.classes.size(); ++c) {
       const auto copies = static_cast<std::int64_t>(deliveries.copies(c));
       if (copies == 0) continue;
-      once_[demand.classes[c].holders] += demand.classes[c].bytes;
+      once_[demand.classes[c].holders] += (relay_use > 0 ? 1 : copies) * demand.classes[c].bytes;
       direct_[demand.classes[c].holders] += copies * demand.classes[c].bytes;
     }
     for (std::uint32_t set = 0; set < direct_.size(); ++set) {
@@ -272,7 +274,8 @@ class SourceSide {
     helped_ = late(demands_, shares, rates_, goal_ps_ + goal_ps_ / kToleranceDivisor);
     if (std::find(helped_.begin(), helped_.end(), true) != helped_.end()) {
       const std::vector<FlowDemand> direct = demands_;
-      for (std::int64_t use = kLeastUse; use <= kFullUse; use += kUseStep) {
+      for (std::int64_t use = relay_use_ > 0 ? relay_use_ : kFullUse; use <= kFullUse;
+           use += kUseStep) {
         demands_ = direct;
         result.excess = relieve(carried_share(goal_ps_, use));
         shares = balanced_flow(demands_, rates_);
@@ -286,11 +289,7 @@ class SourceSide {
   }
 
  private:
-  // Where copies must be relayed at all, sources and forwarding ports are both left some room, per
-  // mille of the goal: ports that are full on both sides are hard to order (docs/strategies.md).
-  static constexpr std::int64_t kLeastUse = 800;
-  static constexpr std::int64_t kFullUse = 1000;
-  static constexpr std::int64_t kUseStep = 25;
+  static constexpr std::int64_t kUseStep = 25;  // per mille
 
   static std::int64_t carried_share(std::int64_t ps, std::int64_t per_mille) {
     return static_cast<std::int64_t>(static_cast<__int128>(ps) * per_mille / kFullUse);
@@ -357,6 +356,7 @@ class SourceSide {
   const std::vector<std::int64_t> rates_;
   const SidePorts ports_;
   std::int64_t goal_ps_;
+  std::int64_t relay_use_;
   std::vector<std::int64_t> once_;    // by holder set: bytes that must leave at least once
   std::vector<std::int64_t> direct_;  // with a copy for every domain
   std::vector<SideDemand> sides_;
@@ -371,8 +371,8 @@ class SourceSide {
 
 SourceShares source_shares(const ReshardProblem& problem, const Deliveries& deliveries,
                            const Demand& demand, const Fabric& fabric, const MayHelp& may_help,
-                           std::int64_t goal_ps) {
-  return SourceSide(problem, deliveries, demand, fabric, may_help, goal_ps).share();
+                           std::int64_t goal_ps, std::int64_t relay_use) {
+  return SourceSide(problem, deliveries, demand, fabric, may_help, goal_ps, relay_use).share();
 }
 
 }  // namespace transload

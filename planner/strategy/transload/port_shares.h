@@ -36,8 +36,16 @@ struct SourceShares {
   // By holder set: bytes of direct copies that exceed the goal and are better relayed.
   std::vector<std::int64_t> excess;
 };
+
+// How full sources and forwarding ports are where copies must be relayed at all, per mille of the
+// goal: ports that are full on both sides are hard to order (docs/strategies.md).
+inline constexpr std::int64_t kRelayUse = 800;
+inline constexpr std::int64_t kRelayUseInGroups = 900;
+inline constexpr std::int64_t kFullUse = 1000;
+
+// `relay_use`: as kRelayUse, or 0: nothing is relayed.
 SourceShares source_shares(const ReshardProblem& problem, const Deliveries& deliveries,
                            const Demand& demand, const Fabric& fabric, const MayHelp& may_help,
-                           std::int64_t goal_ps);
+                           std::int64_t goal_ps, std::int64_t relay_use);
 
 }  // namespace transload

@@ -64,7 +64,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadSide{"OffsetWithoutTensor",
                 kMesh + ", memory: {buffer: b, offset: 64}}",
                 {"buffer b, source, rank 0", "bytes 0 to 64 belong to no tensor"}},
-        BadSide{"OtherDtype", kMesh + ", dtype: bf16}", {kAt + ".dtype", "the tensor is fp32"}},
+        BadSide{"BlockwiseSource",
+                kMesh + ", dtype: mxfp8}",
+                {kAt + ".dtype", "a blockwise type on the source"}},
         BadSide{"UnknownDtype", kMesh + ", dtype: bf17}", {kAt + ".dtype", "bf17"}}),
     name_of);
 

@@ -261,17 +261,40 @@ TEST_F(ModelJob, RefusesWhatThisVersionDoesNotPlan) {
   const auto refused = [&](const std::string& keys) {
     return error(std::string(kSource) + "destination: {engine: vllm, gpus: 8, " + keys + "}\n");
   };
-  for (const char* dtype : {"fp8-block128", "mxfp8", "fp32", "fp8-e4m3"})
+  for (const char* dtype : {"mxfp4", "nvfp4"})
     EXPECT_THAT(refused(std::string("dtype: ") + dtype),
-                AllOf(HasSubstr("job.yaml:3: destination.dtype: the source is bf16"),
+                AllOf(HasSubstr("job.yaml:3: destination.dtype: conversions to types of four bits"),
                       HasSubstr("planned in a later version")));
+  EXPECT_THAT(refused("dtype: fp7"), HasSubstr("job.yaml:3: destination.dtype"));
   EXPECT_EQ(refused("dtype: bf16"), "");
   EXPECT_EQ(refused("commit: in-place"), "");
   EXPECT_THAT(refused("commit: shadow"),
               HasSubstr("shadow commits are planned in a later version"));
-  EXPECT_THAT(error(std::string("dtype: fp32\n") + kSource +
-                    "destination: {engine: vllm, gpus: 8, dtype: bf16}\n"),
-              HasSubstr("the source is fp32"));
+  EXPECT_THAT(error(std::string(kSource) +
+                    "destination: [{engine: vllm, gpus: 8, dtype: fp8-e4m3}, {engine: vllm, gpus: "
+                    "8, nodes: 3}]\n"),
+              HasSubstr("the pools of a job store one dtype"));
+}
+
+// Only what checkpoints of the format quantise is converted; a plain type goes for all weights but
+// those whose type is fixed.
+TEST_F(ModelJob, DestinationsInAnotherType) {
+  const auto converted = [&](const std::string& dtype) {
+    std::map<std::string, std::string> types;
+    for (const TensorInput& tensor :
+         read(std::string(kSource) + "destination: {engine: vllm, gpus: 8, dtype: " + dtype + "}\n")
+             .input.tensors)
+      types[tensor.name] = tensor.destination_type ? tensor.destination_type->name : "";
+    return types;
+  };
+  std::map<std::string, std::string> types = converted("fp8-block128");
+  EXPECT_EQ(types.at("model.layers.0.self_attn.o_proj.weight"), "fp8-block128");
+  EXPECT_EQ(types.at("model.embed_tokens.weight"), "");
+  EXPECT_EQ(types.at("model.layers.0.input_layernorm.weight"), "");
+  types = converted("fp32");
+  EXPECT_EQ(types.at("model.embed_tokens.weight"), "fp32");
+  types = converted("bf16");
+  EXPECT_EQ(types.at("model.embed_tokens.weight"), "");
 }
 
 TEST_F(ModelJob, Nodes) {

@@ -32,6 +32,44 @@ TEST(ListOrder, IsAPermutationOnRandomJobs) {
   }
 }
 
+TEST(ListOrder, IsTheSameWhereverPeersAreLookedFor) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 200; ++round) {
+    const auto ports = static_cast<std::int32_t>(testing::pick(random, 2, 30));
+    std::vector<PortJob> jobs;
+    // Port p + ports receives for the rank whose port p sends; few sizes, so that ties are common.
+    for (std::int64_t i = testing::pick(random, 1, 900); i > 0; --i) {
+      PortJob job{static_cast<std::int32_t>(testing::pick(random, 0, ports - 1)),
+                  static_cast<std::int32_t>(ports + testing::pick(random, 0, ports - 1)),
+                  testing::pick(random, 1, 4)};
+      if (!jobs.empty() && testing::pick(random, 0, 2) == 0) {
+        job.after = static_cast<std::uint32_t>(testing::pick(random, 0, std::ssize(jobs) - 1));
+        job.out_port = jobs[job.after].in_port - ports;
+      }
+      jobs.push_back(job);
+    }
+    std::vector<std::int64_t> rates(2 * static_cast<std::size_t>(ports), 1);
+    std::vector<std::uint32_t> units(rates.size(), 1);
+    if (round % 2 == 1)
+      for (std::size_t p = 0; p < rates.size(); ++p) {
+        rates[p] = testing::pick(random, 0, 3);
+        units[p] = static_cast<std::uint32_t>(testing::pick(random, 1, 3));
+      }
+    ForwardRules rules;
+    rules.held_landings = static_cast<std::uint32_t>(testing::pick(random, 1, 6));
+    rules.delay_ps = testing::pick(random, 0, 1) * 1'000'000'000'000;
+    rules.paced = testing::pick(random, 0, 1) == 1;
+    rules.spread = testing::pick(random, 0, 1) == 1;
+    rules.make_room = testing::pick(random, 0, 1) == 1;
+    const ListOrder by_pairs = list_order(jobs, rates, units, rules, PeerSearch::kPairs);
+    for (const PeerSearch search : {PeerSearch::kFreePorts, PeerSearch::kFaster}) {
+      const ListOrder order = list_order(jobs, rates, units, rules, search);
+      ASSERT_EQ(order.jobs, by_pairs.jobs) << "round " << round;
+      EXPECT_EQ(order.makespan_ps, by_pairs.makespan_ps);
+    }
+  }
+}
+
 TEST(ListOrder, SpreadsSourcesOverDestinations) {
   // Two sources with the same four destinations, one byte each: in every round (two consecutive
   // starts) the two sources must serve different destinations; example A's rotation.
