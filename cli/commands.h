@@ -16,8 +16,10 @@ void add_compare(CLI::App& program, Session& session);
 void add_explain(CLI::App& program, Session& session);
 void add_replan(CLI::App& program, Session& session);
 void add_validate(CLI::App& program, Session& session);
+void add_sweep(CLI::App& program, Session& session);
 void add_run(CLI::App& program, Session& session);
 void add_render(CLI::App& program, Session& session);
+void add_export(CLI::App& program, Session& session);
 void add_model(CLI::App& program, Session& session);
 void add_topology(CLI::App& program, Session& session);
 

@@ -49,6 +49,32 @@ nlohmann::json phases_json(const std::vector<PhaseTime>& phases) {
   return list;
 }
 
+// Host work follows the transport, phase after phase, as far as it is not hidden beside it.
+void add_host_phases(nlohmann::json& phases, const HostPrediction& host) {
+  double at_s = host.transport_s;
+  for (const HostPhase& phase : host.phases) {
+    phases.push_back({{"name", phase.name},
+                      {"start_s", at_s},
+                      {"finish_s", at_s + phase.exposed_s},
+                      {"bytes", 0},
+                      {"operations", 0},
+                      {"host_s", phase.seconds}});
+    at_s += phase.exposed_s;
+  }
+}
+
+std::string host_text(const HostPrediction& host) {
+  std::string text;
+  for (const HostPhase& phase : host.phases)
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : " + ", phase.name,
+                        format_seconds(phase.exposed_s),
+                        phase.exposed_s < phase.seconds
+                            ? fmt::format(" ({} more beside the transport)",
+                                          format_seconds(phase.seconds - phase.exposed_s))
+                            : "");
+  return text;
+}
+
 nlohmann::json links_json(const std::vector<LinkUse>& links) {
   nlohmann::json list = nlohmann::json::array();
   for (const LinkUse& link : links)
@@ -95,23 +121,6 @@ std::string link_table(const SimulationResult& result) {
 
 }  // namespace
 
-std::optional<bool> fits_memory(const Plan& plan) {
-  for (std::size_t rank = 0; rank < plan.ranks(); ++rank) {
-    const auto r = static_cast<std::int32_t>(rank);
-    if (!takes_part(plan, r)) continue;
-    if (plan.rank_memory_bytes[rank] == 0) return std::nullopt;
-    if (rank_peak_bytes(plan, r) > plan.rank_memory_bytes[rank]) return false;
-  }
-  return true;
-}
-
-std::uint64_t peak_bytes(const Plan& plan) {
-  std::uint64_t peak = 0;
-  for (std::size_t rank = 0; rank < plan.ranks(); ++rank)
-    peak = std::max(peak, rank_peak_bytes(plan, static_cast<std::int32_t>(rank)));
-  return peak;
-}
-
 std::optional<ExposedPhases> exposed_phases(const Plan& plan, const SimulationResult& result) {
   bool published = false;  // has the host work that only published systems pay
   bool any = false;
@@ -134,7 +143,8 @@ std::optional<ExposedPhases> exposed_phases(const Plan& plan, const SimulationRe
   return ExposedPhases{begin, end - begin, result.refit_s - end};
 }
 
-nlohmann::json prediction_json(const Plan& plan, const SimulationResult& result) {
+nlohmann::json prediction_json(const Plan& plan, const SimulationResult& result,
+                               const std::optional<HostPrediction>& host) {
   const PlanHeader& header = plan.header();
   const std::vector<double> free_s = known(result.source_free_s);
   nlohmann::json json = {{"refit_s", result.refit_s},
@@ -145,10 +155,6 @@ nlohmann::json prediction_json(const Plan& plan, const SimulationResult& result)
                          {"ratio_to_bound", or_null(ratio_to_bound(header, result.refit_s))},
                          {"strategy", header.strategy},
                          {"discipline", name_of(header.discipline)},
-                         {"first_refit_s", nullptr},
-                         {"pause_s", nullptr},
-                         {"fits", or_null(fits_memory(plan))},
-                         {"peak_bytes", peak_bytes(plan)},
                          {"source_free_s", {{"median", median(free_s)}, {"max", largest(free_s)}}},
                          {"destination_ready_s", known(result.destination_ready_s)},
                          {"destination_ranks", ready_ranks(result.destination_ready_s)},
@@ -165,18 +171,30 @@ nlohmann::json prediction_json(const Plan& plan, const SimulationResult& result)
     json["broadcast_s"] = split->broadcast_s;
     json["load_s"] = split->load_s;
   }
+  if (host) {
+    json["transport_s"] = host->transport_s;
+    json["refit_s"] = host->refit_s;
+    json["estimate_s"] = result.estimate_s + host->refit_s - host->transport_s;
+    json["ratio_to_bound"] = or_null(ratio_to_bound(header, host->refit_s));
+    add_host_phases(json["phases"], *host);
+  }
   return json;
 }
 
-std::string prediction_text(const Plan& plan, const SimulationResult& result) {
+std::string prediction_text(const Plan& plan, const SimulationResult& result,
+                            const std::optional<HostPrediction>& host) {
   const PlanHeader& header = plan.header();
   const std::vector<double> free_s = known(result.source_free_s);
   const std::vector<double> ready_s = known(result.destination_ready_s);
-  const std::optional<bool> fits = fits_memory(plan);
   Facts facts;
-  facts.add("simulated refit", fmt::format("{} (off by up to {:.2g} %; closed-form estimate {})",
-                                           format_seconds(result.refit_s), 100 * result.bias_bound,
-                                           format_seconds(result.estimate_s)));
+  if (host)
+    facts.add("refit with host costs",
+              fmt::format("{} = transport {} + {}", format_seconds(host->refit_s),
+                          format_seconds(host->transport_s), host_text(*host)));
+  facts.add(host ? "simulated transport" : "simulated refit",
+            fmt::format("{} (off by up to {:.2g} %; closed-form estimate {})",
+                        format_seconds(result.refit_s), 100 * result.bias_bound,
+                        format_seconds(result.estimate_s)));
   facts.add("bound", bound_text(header));
   facts.add("ratio to bound", ratio_text(ratio_to_bound(header, result.refit_s)));
   if (const auto split = exposed_phases(plan, result))
@@ -188,11 +206,6 @@ std::string prediction_text(const Plan& plan, const SimulationResult& result) {
                                         format_seconds(largest(free_s))));
   facts.add("destinations ready", fmt::format("median {}, last {}", format_seconds(median(ready_s)),
                                               format_seconds(largest(ready_s))));
-  facts.add("memory", fmt::format("at most {} a rank: {}",
-                                  format_bytes(static_cast<double>(peak_bytes(plan))),
-                                  !fits   ? "the GPUs' memory is unknown"
-                                  : *fits ? "fits"
-                                          : "does not fit"));
   facts.add("bottleneck", result.bottleneck.empty() ? "none" : result.bottleneck);
   facts.add("simulated in", format_seconds(result.simulate_s));
   std::string text = heading_of(plan) + "\n" + facts.text() + "\n" + phase_table(result) + "\n" +

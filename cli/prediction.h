@@ -6,17 +6,17 @@
 #include <string>
 
 #include "planner/schedule/plan_file.h"
+#include "simulator/calibration/calibration.h"
 #include "simulator/simulate.h"
 
 namespace transload {
 
-// Whether every rank has room for its weights and its staging; nothing where the memory of a GPU
-// that takes part is unknown.
-std::optional<bool> fits_memory(const Plan& plan);
-std::uint64_t peak_bytes(const Plan& plan);  // of the rank that needs most
-
-nlohmann::json prediction_json(const Plan& plan, const SimulationResult& result);
-std::string prediction_text(const Plan& plan, const SimulationResult& result);
+// `host`: what the framework's hosts add; the refit is then longer than what was simulated, and the
+// additions are phases of their own.
+nlohmann::json prediction_json(const Plan& plan, const SimulationResult& result,
+                               const std::optional<HostPrediction>& host = {});
+std::string prediction_text(const Plan& plan, const SimulationResult& result,
+                            const std::optional<HostPrediction>& host = {});
 
 // How the refit of a plan made of collectives divides in time: until the first hop of a broadcast
 // starts, from there to the end of the last one, and the rest. What of export and load hides behind

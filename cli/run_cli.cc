@@ -25,8 +25,10 @@ void add_commands(CLI::App& program, Session& session) {
   add_explain(program, session);
   add_replan(program, session);
   add_validate(program, session);
+  add_sweep(program, session);
   add_run(program, session);
   add_render(program, session);
+  add_export(program, session);
   add_model(program, session);
   add_topology(program, session);
 }

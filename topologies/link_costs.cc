@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "common/units.h"
 #include "topologies/library.h"
@@ -18,19 +19,20 @@ constexpr std::int64_t kMaxLatencyPs = 60 * kPicosecondsPerSecond;
 struct Kind {
   const char* name;
   LinkCosts LinkCostSet::*costs;
+  EfficiencyEnds LinkCostSet::*ends;
 };
 
 // What has an efficiency of its own; the up-links of switches have that of the NICs below.
 constexpr std::array<Kind, 3> kPorts = {{
-    {"nic", &LinkCostSet::nic},
-    {"nvlink", &LinkCostSet::nvlink},
-    {"copy", &LinkCostSet::copy},
+    {"nic", &LinkCostSet::nic, &LinkCostSet::nic_ends},
+    {"nvlink", &LinkCostSet::nvlink, &LinkCostSet::nvlink_ends},
+    {"copy", &LinkCostSet::copy, &LinkCostSet::copy_ends},
 }};
 constexpr std::array<Kind, 4> kWithLatency = {{
-    {"nic", &LinkCostSet::nic},
-    {"nvlink", &LinkCostSet::nvlink},
-    {"copy", &LinkCostSet::copy},
-    {"switch", &LinkCostSet::switches},
+    {"nic", &LinkCostSet::nic, nullptr},
+    {"nvlink", &LinkCostSet::nvlink, nullptr},
+    {"copy", &LinkCostSet::copy, nullptr},
+    {"switch", &LinkCostSet::switches, nullptr},
 }};
 
 std::int64_t latency_of(const YamlValue& value) {
@@ -40,10 +42,44 @@ std::int64_t latency_of(const YamlValue& value) {
   return time;
 }
 
-void apply_efficiency(const YamlValue& value, LinkCosts& costs) {
-  const SourcedValue sourced = resolve(value);
-  costs.efficiency_ppm = read_efficiency_ppm(sourced.value);
-  costs.efficiency_source = sourced.source;
+// The keys of one stated efficiency.
+struct WrittenEfficiency {
+  explicit WrittenEfficiency(YamlMap map)
+      : value(map.optional("value")),
+        likely(map.optional("likely")),
+        low(map.optional("low")),
+        high(map.optional("high")),
+        source(map.optional("source")) {
+    map.finish();
+    if (value && likely) likely->fail("expected either value or likely, found both");
+    if (!value && !likely) map.fail("the key value is missing");
+    if (low.has_value() != high.has_value())
+      map.fail("expected low and high, found only one of them");
+  }
+
+  std::optional<YamlValue> value;
+  std::optional<YamlValue> likely;
+  std::optional<YamlValue> low;
+  std::optional<YamlValue> high;
+  std::optional<YamlValue> source;
+};
+
+void apply_efficiency(const YamlValue& value, LinkCosts& costs, EfficiencyEnds& ends) {
+  ends = {};
+  if (!value.is_map()) {
+    costs.efficiency_ppm = read_efficiency_ppm(value);
+    costs.efficiency_source = kStatedByUser;
+    return;
+  }
+  const WrittenEfficiency written(value.map());
+  costs.efficiency_ppm = read_efficiency_ppm(written.value ? *written.value : *written.likely);
+  costs.efficiency_source = written.source ? written.source->text() : kStatedByUser;
+  if (!written.low) return;
+  ends = {read_efficiency_ppm(*written.low), read_efficiency_ppm(*written.high)};
+  if (ends.low_ppm > costs.efficiency_ppm)
+    written.low->fail("expected at most the likely efficiency");
+  if (ends.high_ppm < costs.efficiency_ppm)
+    written.high->fail("expected at least the likely efficiency");
 }
 
 void apply_latency(const YamlValue& value, LinkCosts& costs) {
@@ -60,12 +96,12 @@ void apply_latency(const YamlValue& value, LinkCosts& costs) {
 
 // The kinds that a map states; refuses other keys before any of them is read.
 template <typename Kinds, typename Apply>
-void for_each_kind(const Kinds& kinds, const YamlValue& value, LinkCostSet& costs, Apply apply) {
+void for_each_kind(const Kinds& kinds, const YamlValue& value, Apply apply) {
   YamlMap map = value.map();
   for (const Kind& kind : kinds) map.optional(kind.name);
   map.finish();
   for (const Kind& kind : kinds)
-    if (const auto part = map.optional(kind.name)) apply(*part, costs.*kind.costs);
+    if (const auto part = map.optional(kind.name)) apply(*part, kind);
 }
 
 }  // namespace
@@ -90,13 +126,15 @@ LinkCostSet default_link_costs() {
 }
 
 void apply_efficiency(const YamlValue& value, LinkCostSet& costs) {
-  const bool one_for_all = value.is_scalar() || (value.is_map() && value.map().has("value"));
+  const auto has = [&](const char* key) { return value.is_map() && value.map().has(key); };
+  const bool one_for_all = value.is_scalar() || has("value") || has("likely");
   if (one_for_all) {
-    for (const Kind& kind : kPorts) apply_efficiency(value, costs.*kind.costs);
+    for (const Kind& kind : kPorts) apply_efficiency(value, costs.*kind.costs, costs.*kind.ends);
     return;
   }
-  for_each_kind(kPorts, value, costs,
-                [](const YamlValue& part, LinkCosts& kind) { apply_efficiency(part, kind); });
+  for_each_kind(kPorts, value, [&](const YamlValue& part, const Kind& kind) {
+    apply_efficiency(part, costs.*kind.costs, costs.*kind.ends);
+  });
 }
 
 void apply_latency(const YamlValue& value, LinkCostSet& costs) {
@@ -110,8 +148,9 @@ void apply_latency(const YamlValue& value, LinkCostSet& costs) {
     }
     return;
   }
-  for_each_kind(kWithLatency, value, costs,
-                [](const YamlValue& part, LinkCosts& kind) { apply_latency(part, kind); });
+  for_each_kind(kWithLatency, value, [&](const YamlValue& part, const Kind& kind) {
+    apply_latency(part, costs.*kind.costs);
+  });
 }
 
 void add_constants(const LinkCostSet& costs, const std::string& prefix,
@@ -121,6 +160,13 @@ void add_constants(const LinkCostSet& costs, const std::string& prefix,
     constants.push_back({fmt::format("{}efficiency.{}", prefix, kind.name),
                          fmt::format("{}", static_cast<double>(link.efficiency_ppm) / kPpm),
                          link.efficiency_source});
+    const EfficiencyEnds& ends = costs.*kind.ends;
+    for (const auto& [end, ppm] :
+         {std::pair("low", ends.low_ppm), std::pair("high", ends.high_ppm)})
+      if (ppm > 0)
+        constants.push_back({fmt::format("{}efficiency.{}.{}", prefix, kind.name, end),
+                             fmt::format("{}", static_cast<double>(ppm) / kPpm),
+                             link.efficiency_source});
     constants.push_back({fmt::format("{}latency.{}.latency", prefix, kind.name),
                          format_seconds(to_seconds(link.latency_ps)), link.latency_source});
     constants.push_back({fmt::format("{}latency.{}.occupancy", prefix, kind.name),

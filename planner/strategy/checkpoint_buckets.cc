@@ -18,13 +18,12 @@ std::int64_t tensor_bytes(const TensorGroup& group) {
   return elements * element_bytes(group.dtype);
 }
 
-// Bytes of weights on each rank, both sides together.
+// Bytes of weights on each engine's GPU. The owners' parts lie in host memory.
 std::map<Rank, std::int64_t> weights(const ReshardProblem& problem) {
   std::map<Rank, std::int64_t> bytes;
   for (const TensorGroup& group : problem.groups)
-    for (const std::uint32_t side : {group.source, group.destination})
-      for (const RankBox& shard : problem.layouts[side].shards)
-        bytes[shard.rank] += volume(shard.box) * element_bytes(group.dtype) * group.count;
+    for (const RankBox& shard : problem.layouts[group.destination].shards)
+      bytes[shard.rank] += volume(shard.box) * element_bytes(group.dtype) * group.count;
   return bytes;
 }
 

@@ -30,10 +30,11 @@ double seconds_of(const HostCost& cost, const HostWork& work, double transport_s
 std::string_view name_of(ConstantKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
 
 bool HostCost::applies_to(const std::string& strategy) const {
-  const std::string name = strategy.substr(0, strategy.find(':'));
+  const std::string without_mode = strategy.substr(0, strategy.find(':'));
   return strategies.empty() ||
-         std::any_of(strategies.begin(), strategies.end(),
-                     [&](const std::string& entry) { return entry == strategy || entry == name; });
+         std::any_of(strategies.begin(), strategies.end(), [&](const std::string& entry) {
+           return entry == strategy || entry == without_mode;
+         });
 }
 
 std::string HostCost::text() const {

@@ -60,6 +60,9 @@ std::string calibration_folder();
 Calibration load_calibration(const std::string& framework);
 Calibration calibration_from_text(const std::string& text, const std::string& name);
 
+// The framework that the plan's job names; "none" where it names none.
+std::string framework_of(const Plan& plan);
+
 // One named part of a refit on top of its transport. `seconds` is all its work, `exposed_s` what
 // the refit is longer for it.
 struct HostPhase {

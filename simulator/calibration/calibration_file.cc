@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include "common/home.h"
@@ -13,17 +12,12 @@
 namespace transload {
 namespace {
 
-constexpr std::array kUnits = {WorkUnit::kRefit,      WorkUnit::kTensor,      WorkUnit::kCall,
-                               WorkUnit::kRestTensor, WorkUnit::kBucket,      WorkUnit::kStage,
-                               WorkUnit::kByte,       WorkUnit::kStageTensor, WorkUnit::kStageByte,
-                               WorkUnit::kLandedByte, WorkUnit::kHeldByte,    WorkUnit::kTransport};
-
 WorkUnit read_unit(const YamlValue& value) {
   std::vector<std::string_view> names;
-  for (const WorkUnit unit : kUnits) names.push_back(name_of(unit));
+  for (std::size_t unit = 0; unit < kWorkUnits; ++unit)
+    names.push_back(name_of(static_cast<WorkUnit>(unit)));
   const std::string word = value.word_of(names);
-  return *std::find_if(kUnits.begin(), kUnits.end(),
-                       [&](WorkUnit unit) { return name_of(unit) == word; });
+  return static_cast<WorkUnit>(std::find(names.begin(), names.end(), word) - names.begin());
 }
 
 double read_amount(const YamlValue& value, CostForm form) {
@@ -115,6 +109,14 @@ Calibration load_calibration(const std::string& framework) {
   }
   return read_calibration(
       YamlValue::from_file(fmt::format("{}/{}.yaml", calibration_folder(), framework)), framework);
+}
+
+std::string framework_of(const Plan& plan) {
+  const PlanHeader& header = plan.header();
+  if (header.job_text.empty()) return "none";
+  const YamlValue job = YamlValue::from_text(header.job_text, header.job_name);
+  const auto framework = job.is_map() ? job.map().optional("framework") : std::nullopt;
+  return framework ? framework->text() : "none";
 }
 
 Calibration calibration_from_text(const std::string& text, const std::string& name) {

@@ -1,6 +1,7 @@
 #include "simulator/calibration/host_work.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <string>
@@ -13,8 +14,9 @@ namespace transload {
 namespace {
 
 constexpr std::array<std::string_view, kWorkUnits> kNames = {
-    "refit", "tensor",       "call",       "rest-tensor", "bucket",    "stage",
-    "byte",  "stage-tensor", "stage-byte", "landed-byte", "held-byte", "transport"};
+    "refit",     "tensor", "call",         "rest-tensor",   "bucket",
+    "stage",     "byte",   "stage-tensor", "stage-byte",    "landed-byte",
+    "held-byte", "scale",  "turn-byte",    "crossing-byte", "transport"};
 
 constexpr std::array<std::string_view, 5> kProjections = {
     "gate_proj.weight", "up_proj.weight", "down_proj.weight", "experts.gate_up_proj",
@@ -91,6 +93,9 @@ void count_tensors(const Plan& plan, HostWork& work) {
   for (std::size_t tensor = 0; tensor < plan.tensors(); ++tensor) {
     const std::string_view name(&plan.names[plan.tensor_name[tensor]]);
     work[WorkUnit::kByte] += tensor_bytes(plan, tensor);
+    if (dtype_bits(static_cast<DType>(plan.tensor_dtype[tensor])) == 8 &&
+        plan.tensor_dims[tensor] == 2)
+      ++work[WorkUnit::kScale];
     if (is_projection(name))
       calls.insert(stacked(name));
     else
@@ -128,6 +133,17 @@ void count_stages(const Plan& plan, HostWork& work) {
   }
 }
 
+// Whether some node's ranks hold as many bytes as the job has: then full tensors are gathered
+// inside nodes.
+bool one_node_holds_all(const Plan& plan, double payload) {
+  std::map<std::int32_t, double> bytes;
+  for_each_shard(plan, Side::kSource, [&](std::size_t rank, std::uint64_t row) {
+    bytes[plan.rank_node[rank]] += shard_bytes(plan, row);
+  });
+  return std::any_of(bytes.begin(), bytes.end(),
+                     [&](const auto& node) { return node.second >= payload * (1 - 1e-9); });
+}
+
 void count_buckets(const Plan& plan, HostWork& work) {
   std::set<std::int32_t> bundles;
   for (OpId op = 0; op < plan.operations(); ++op)
@@ -147,6 +163,9 @@ HostWork host_work(const Plan& plan) {
   count_buckets(plan, work);
   work[WorkUnit::kLandedByte] = largest_rank(plan, Side::kDestination);
   work[WorkUnit::kHeldByte] = largest_rank(plan, Side::kSource);
+  work[WorkUnit::kTurnByte] = work[WorkUnit::kHeldByte] * work[WorkUnit::kStage];
+  if (!one_node_holds_all(plan, work[WorkUnit::kByte]))
+    work[WorkUnit::kCrossingByte] = work[WorkUnit::kByte];
   return work;
 }
 

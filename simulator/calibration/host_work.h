@@ -17,17 +17,20 @@ enum class WorkUnit : unsigned char {
   kTensor,  // published tensors of the job
   kCall,    // feed-forward projections; the experts of a layer stacked: what NeMo RL reshards in
             // one call
-  kRestTensor,   // tensors that are no part of such a projection
-  kBucket,       // packed buckets of a broadcast
-  kStage,        // pipeline stages of the trainer
-  kByte,         // payload: the bytes of all tensors, once
-  kStageTensor,  // of the stage that has most
-  kStageByte,    // of the stage that has most
-  kLandedByte,   // that the destination rank with most of them receives or copies
-  kHeldByte,     // of weights on the source rank with most of them
-  kTransport,    // seconds of the simulated transport
+  kRestTensor,    // tensors that are no part of such a projection
+  kBucket,        // packed buckets of a broadcast
+  kStage,         // pipeline stages of the trainer
+  kByte,          // payload: the bytes of all tensors, once
+  kStageTensor,   // of the stage that has most
+  kStageByte,     // of the stage that has most
+  kLandedByte,    // that the destination rank with most of them receives or copies
+  kHeldByte,      // of weights on the source rank with most of them
+  kScale,         // tensors in 8-bit floats, each with a tensor of scales that travels beside it
+  kTurnByte,      // of the source rank with most, times the trainer's stages: what is sent in turns
+  kCrossingByte,  // payload, where no node of the trainer holds all of it: gathers cross nodes
+  kTransport,     // seconds of the simulated transport
 };
-inline constexpr std::size_t kWorkUnits = 12;
+inline constexpr std::size_t kWorkUnits = 15;
 
 std::string_view name_of(WorkUnit unit);
 

@@ -59,7 +59,10 @@ class RowJobBuilder {
       throw Missing{row_.strategy.empty() ? "what the system does is not published"
                                           : "no strategy of ours is called " + row_.strategy};
     job_.strategy = found->strategy;
-    discipline_ = found->discipline;
+    if (!found->discipline.empty()) options_ += "discipline: " + found->discipline;
+    // Systems that take what memory they need: ours would shrink chunks and windows instead.
+    if (!found->staging.empty())
+      options_ += (options_.empty() ? "" : ", ") + ("staging_bytes: " + found->staging);
     job_.framework = row_.framework.empty() ? "none" : row_.framework;
     const std::vector<std::string> known = calibrated_frameworks();
     if (std::binary_search(known.begin(), known.end(), job_.framework)) return;
@@ -76,7 +79,13 @@ class RowJobBuilder {
     if (found == names_.models_.end())
       throw Missing{row_.model.empty() ? "model" : "shapes of the model (" + row_.model + ")"};
     model_ = found->model.ends_with(".yaml") ? transload_home() + "/" + found->model : found->model;
-    layers_ = load_model(YamlValue::from_text(model_, "model"), "").layers;
+    const Model model = load_model(YamlValue::from_text(model_, "model"), "");
+    layers_ = model.layers;
+    // M2N's meshes cannot say that neighbouring ranks hold copies of one KV head.
+    if (is("m2n") && model.kv_heads > 0 && model.kv_heads < row_.inference.tp.value_or(1)) {
+      exclude_ = "exclude: [\"*.k_proj.*\", \"*.v_proj.*\"]\n";
+      assume("k and v projections left out: more ranks than KV heads");
+    }
     if (holds(row_.model, "qwen3.5-27b")) exclude_ = "exclude: \"*visual*\"\n";
     const std::string said = lower(row_.dtype_gen.empty() ? row_.dtype_train : row_.dtype_gen);
     if (holds(said, "fp8")) {
@@ -85,9 +94,9 @@ class RowJobBuilder {
         assume("the trainer converts before the wire: fp8 travels");
       assume("every tensor has one byte an element; scales are not counted");
     } else if (said.empty()) {
-      dtype_ = found->checkpoint;
-      assume("dtype not stated: that of the published checkpoint, " +
-             (dtype_.empty() ? std::string("bf16") : dtype_));
+      // A benchmark of transport reads the published checkpoint's description; trainers hold bf16.
+      if (row_.klass == "transport") dtype_ = found->checkpoint;
+      assume("dtype not stated: " + (dtype_.empty() ? std::string("bf16") : dtype_));
     }
   }
 
@@ -205,9 +214,9 @@ class RowJobBuilder {
     const std::string layout = stages > 1 ? stage_text(side, stages) : "";
     return fmt::format(
         "{{engine: megatron, gpus: {}, nodes: {}, parallel: {{tp: {}, pp: {}, ep: {}, etp: {}, "
-        "cp: {}}}{}}}",
+        "cp: {}}}{}{}}}",
         trainers_, node_list(0), side.tp.value_or(1), stages, side.ep.value_or(1),
-        side.etp.value_or(1), side.cp.value_or(1), layout);
+        side.etp.value_or(1), side.cp.value_or(1), layout, is("m2n") ? ", vocab_divisor: off" : "");
   }
 
   // Layers per stage: the last stage's where a note says so; where pp does not divide the layers,
@@ -246,7 +255,7 @@ class RowJobBuilder {
   std::string destination_text() {
     const MeasuredSide& side = row_.inference;
     std::string engine = side.engine;
-    if (engine.empty() || engine == "megatron") {
+    if (engine.empty()) {
       engine = "vllm";
       assume("the engine's layout not stated: vllm's");
     }
@@ -278,14 +287,12 @@ class RowJobBuilder {
                        mode.empty() ? "" : ", ", mode);
   }
 
-  std::string options_text() const {
-    return discipline_.empty() ? "{}" : fmt::format("{{discipline: {}}}", discipline_);
-  }
+  std::string options_text() const { return "{" + options_ + "}"; }
 
   const RowJobMaker& names_;
   const Measurement& row_;
   RowJob job_;
-  std::string model_, dtype_, exclude_, discipline_;
+  std::string model_, dtype_, exclude_, options_;
   std::int64_t layers_ = 0;
   const RowJobMaker::GpuName* machine_ = nullptr;
   std::int64_t trainers_ = 0, engines_ = 0, nodes_ = 0, rack_used_ = 0;
@@ -318,7 +325,8 @@ RowJobMaker::RowJobMaker() {
   });
   each("strategies", [&](YamlMap& entry) {
     strategies_.push_back({text(entry, "text"), text(entry, "framework"), text(entry, "method"),
-                           text(entry, "strategy"), text(entry, "discipline")});
+                           text(entry, "strategy"), text(entry, "discipline"),
+                           text(entry, "staging")});
   });
   each("unmodelled", [&](YamlMap& entry) {
     unmodelled_.push_back({text(entry, "method"), text(entry, "why")});

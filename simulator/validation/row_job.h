@@ -37,7 +37,7 @@ class RowJobMaker {
     std::int64_t node = 0, rack = 0;
   };
   struct StrategyName {
-    std::string text, framework, method, strategy, discipline;
+    std::string text, framework, method, strategy, discipline, staging;
   };
   struct Unmodelled {
     std::string method, why;

@@ -106,8 +106,6 @@ TEST_F(BadArguments, Commands) {
 }
 
 TEST_F(BadArguments, OptionsOfLaterVersionsAreUnknown) {
-  expect_refused({"simulate", job(), "--range"}, {"--range"});
-  expect_refused({"simulate", job(), "--fault", "x"}, {"--fault"});
   expect_refused({"run", job(), "--fit-ranks"}, {"--fit-ranks"});
   expect_refused({"run", job(), "--backend", "mpi"}, {"--backend", "mpi", "host"});
 }

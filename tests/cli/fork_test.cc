@@ -34,7 +34,10 @@ TEST_F(Fork, NoCommandForksBesideAThread) {
       {"compare", job_file},
       {"run", job_file, "--backend", "host", "--verify"},
       {"compare", job_file},
-      {"simulate", job_file}};
+      {"simulate", job_file},
+      {"simulate", job_file, "--range"},
+      {"sweep", write("sweep.yaml", "job: job.yaml\ngrid: {options.window: [1, 2, 3]}\n"),
+       "--results", path("results.jsonl"), "--workers", "2"}};
   for (const std::vector<std::string>& command : commands) {
     const CliResult result = cli(command);
     EXPECT_EQ(result.code, 0) << result.err;

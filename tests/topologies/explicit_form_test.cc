@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/topologies/loading.h"
+#include "topologies/efficiency_ranges.h"
 
 namespace transload {
 namespace {
@@ -53,6 +54,48 @@ TEST(TopologyLoader, PlainEfficiencyAndLatencyHoldForEveryKind) {
     EXPECT_EQ(costs_of(slow).occupancy_ps, 2'000'000);
     EXPECT_EQ(costs_of(slow).latency_source, "stated by the user");
   }
+}
+
+TEST(TopologyLoader, EfficienciesMayHaveRanges) {
+  const Topology topology = load(
+      "topology: {nodes: [{gpus: 1, nic: 100B/s}], efficiency: {nic: {low: 0.5, likely: 0.75, "
+      "high: 0.875, source: bench}, nvlink: {value: 0.5, low: 0.25, high: 0.5}, copy: 0.5}}");
+  EXPECT_EQ(first_nic_costs(topology).efficiency_ppm, 750'000);
+  EXPECT_EQ(first_nic_costs(topology).efficiency_source, "bench");
+  EXPECT_EQ(efficiency_ranges(topology),
+            (std::vector<EfficiencyRange>{{"nic", 500'000, 750'000, 875'000},
+                                          {"nvlink", 250'000, 500'000, 500'000}}))
+      << "a figure of one's own takes the library's range away";
+}
+
+TEST(TopologyLoader, RangesOfTheLibraryAndOfParts) {
+  const std::vector<EfficiencyRange> h100 = {{"nic", 920'000, 950'000, 980'000},
+                                             {"nvlink", 750'000, 820'000, 840'000},
+                                             {"copy", 760'000, 860'000, 870'000}};
+  EXPECT_EQ(efficiency_ranges(load("topology: {name: dgx-h100, nodes: 1}")), h100);
+  EXPECT_EQ(efficiency_ranges(load("topology: {name: dgx-h100, nodes: 1, efficiency: 0.9}")),
+            std::vector<EfficiencyRange>{});
+  // NICs and copies are alike in both parts.
+  const auto joined =
+      efficiency_ranges(load("topology: [{name: dgx-h100, nodes: 1}, {name: dgx-b200, nodes: 1}]"));
+  EXPECT_EQ(joined.size(), 4U);
+  EXPECT_EQ(joined.back(), (EfficiencyRange{"nvlink", 760'000, 850'000, 860'000}));
+}
+
+TEST(TopologyLoader, RangesHoldTheirEfficiency) {
+  const auto refused = [](const std::string& range) {
+    return refusal("topology: {nodes: [{gpus: 1, nic: 100B/s}], efficiency: {nic: {" + range +
+                   "}}}");
+  };
+  EXPECT_THAT(refused("value: 0.5, low: 0.6, high: 0.7"),
+              testing::HasSubstr("nic.low: expected at most"));
+  EXPECT_THAT(refused("value: 0.5, low: 0.4, high: 0.45"),
+              testing::HasSubstr("nic.high: expected at least"));
+  EXPECT_THAT(refused("value: 0.5, low: 0.4"), testing::HasSubstr("found only one"));
+  EXPECT_THAT(refused("value: 0.5, likely: 0.5"), testing::HasSubstr("found both"));
+  EXPECT_THAT(refused("low: 0.4, high: 0.5"), testing::HasSubstr("value is missing"));
+  EXPECT_THAT(refused("value: 0.5, low: 0.4, high: 1.5"),
+              testing::HasSubstr("at most 1, found 1.5"));
 }
 
 TEST(TopologyLoader, MapsOfEfficiencyAndLatencyAreReadKindByKind) {

@@ -112,7 +112,8 @@ TEST(CheckpointEngine, APassUsesEveryOwnersNicOnce) {
 }
 
 // 80 GB GPUs without weights worth mention leave 0.9 x 80 GB free: three buffers of 24 GB, so the
-// limit of 8 GiB counts; a tensor above a third but not above half takes two buffers.
+// limit of 8 GiB counts; a tensor above a third but not above half takes two buffers. An engine's
+// GPU holds an eighth of the tensor, the owner's copy lies in host memory.
 TEST(CheckpointEngine, BucketSizesFollowTheFreeMemory) {
   const auto shape = [](const std::string& elements) {
     const Job job = job_from_text(
@@ -125,9 +126,9 @@ TEST(CheckpointEngine, BucketSizesFollowTheFreeMemory) {
   ASSERT_TRUE(shape("1000000"));
   EXPECT_EQ(shape("1000000")->bytes, std::int64_t{8} << 30);
   EXPECT_TRUE(shape("1000000")->third_buffer);
-  ASSERT_TRUE(shape("20000000000"));  // free (80 - 20) x 0.9 = 54: above 18, below 27
-  EXPECT_FALSE(shape("20000000000")->third_buffer);
-  EXPECT_FALSE(shape("30000000000"));  // free (80 - 30) x 0.9 = 45, half is 22.5
+  ASSERT_TRUE(shape("24000000000"));  // free (80 - 3) x 0.9 = 69.3: above 23.1, below 34.65
+  EXPECT_FALSE(shape("24000000000")->third_buffer);
+  EXPECT_FALSE(shape("40000000000"));  // free (80 - 5) x 0.9 = 67.5, half is 33.75
 }
 
 TEST(CheckpointEngine, RefusesTensorsThatNobodyHasWhole) {
