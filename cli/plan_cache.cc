@@ -34,9 +34,12 @@ std::string content_of(const fs::path& path) {
 }
 
 // Another build of the program may plan otherwise under the same version number.
-std::string program_digest() {
-  const std::string image = content_of("/proc/self/exe");
-  return to_string(digest_of(std::as_bytes(std::span(image))));
+const std::string& program_digest() {
+  static const std::string digest = [] {  // once: the image is megabytes
+    const std::string image = content_of("/proc/self/exe");
+    return to_string(digest_of(std::as_bytes(std::span(image))));
+  }();
+  return digest;
 }
 
 // Constants of published strategies are read while planning.
