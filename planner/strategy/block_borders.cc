@@ -1,27 +1,15 @@
 #include "planner/strategy/block_borders.h"
 
-#include <algorithm>
+#include <vector>
 
 namespace transload {
 
-BlockBorders::BlockBorders(const ReshardProblem& problem, const Demand& demand)
-    : problem_(problem), demand_(demand), slice_begin_(demand.classes.size()) {
-  for (std::size_t c = 0; c < demand.classes.size(); ++c) {
-    if (!demand.classes[c].converts) continue;
-    std::int64_t at = 0;
-    for (const DemandSlice& slice : demand.classes[c].slices) {
-      slice_begin_[c].push_back(at);
-      at += slice_bytes(problem, slice);
-    }
-  }
-}
-
 std::int64_t BlockBorders::before(std::uint32_t demand_class, std::int64_t byte) const {
-  const std::vector<std::int64_t>& begins = slice_begin_[demand_class];
-  if (begins.empty() || byte >= demand_.classes[demand_class].bytes) return byte;
-  const auto index = static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), byte) -
-                                              begins.begin() - 1);
-  const DemandSlice& slice = demand_.classes[demand_class].slices[index];
+  const DemandClass& of = demand_.classes[demand_class];
+  if (!of.converts || byte >= of.bytes) return byte;
+  const std::size_t index = offsets_.slice_at(demand_class, byte);
+  const std::int64_t begin = offsets_.of(demand_class)[index];
+  const DemandSlice& slice = of.slices[index];
   const TensorGroup& group = problem_.groups[slice.group];
   const RecipeInfo& recipe = recipe_info(group.recipe);
   const std::int64_t element = element_bytes(group.dtype);
@@ -32,8 +20,8 @@ std::int64_t BlockBorders::before(std::uint32_t demand_class, std::int64_t byte)
   std::int64_t unit = element;
   if (!recipe.scale)
     unit = recipe.block_rows > 1 ? recipe.block_rows * row : recipe.block_columns * element;
-  const std::int64_t inside = byte - begins[index];
-  return begins[index] + inside / matrix * matrix + inside % matrix / unit * unit;
+  const std::int64_t inside = byte - begin;
+  return begin + inside / matrix * matrix + inside % matrix / unit * unit;
 }
 
 RouteSet on_block_borders(const RouteSet& routes, const BlockBorders& borders) {

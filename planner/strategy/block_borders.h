@@ -7,16 +7,17 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
-#include "planner/demand/demand.h"
+#include "planner/demand/slice_offsets.h"
 #include "planner/strategy/routes.h"
 
 namespace transload {
 
 class BlockBorders {
  public:
-  BlockBorders(const ReshardProblem& problem, const Demand& demand);
+  // `offsets`: of `demand`; all three have to outlive it.
+  BlockBorders(const ReshardProblem& problem, const Demand& demand, const SliceOffsets& offsets)
+      : problem_(problem), demand_(demand), offsets_(offsets) {}
   // The last byte at or before `byte` of the class's packed order where it may be cut; classes that
   // are not converted may be cut anywhere. 0 and the class's bytes are borders.
   std::int64_t before(std::uint32_t demand_class, std::int64_t byte) const;
@@ -24,7 +25,7 @@ class BlockBorders {
  private:
   const ReshardProblem& problem_;
   const Demand& demand_;
-  std::vector<std::vector<std::int64_t>> slice_begin_;  // by class; empty: not converted
+  const SliceOffsets& offsets_;
 };
 
 // The routes with their cuts moved to borders. Every cut of a class moves alike, so what was

@@ -23,6 +23,7 @@ struct RangeRuns {
 class ClassRuns {
  public:
   ClassRuns(const ReshardProblem& problem, const Demand& demand);
+  const SliceOffsets& offsets() const { return offsets_; }
   bool converts(std::uint32_t demand_class) const { return demand_.classes[demand_class].converts; }
   RangeRuns on_rank(std::uint32_t demand_class, std::int64_t begin, std::int64_t bytes, Rank rank,
                     Side side);

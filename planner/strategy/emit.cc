@@ -208,14 +208,15 @@ class Emitter {
 EmitResult emit_routes(PlanBuilder& builder, const ReshardProblem& problem, const Demand& demand,
                        const Fabric& fabric, const RouteSet& assigned, const EmitOptions& options) {
   add_bundles(builder, problem, demand);
-  const BlockBorders borders(problem, demand);
-  const RouteSet routes = on_block_borders(assigned, borders);
   ClassRuns runs(problem, demand);
+  const BlockBorders borders(problem, demand, runs.offsets());
+  const RouteSet routes = on_block_borders(assigned, borders);
   const RouteTrees trees(routes, fabric);
   const Arrangement plan = arrange(runs, fabric, routes, trees, borders, options);
   Emitter(builder, demand, fabric, routes, plan.chunks, runs, borders)
       .emit(plan.hops, plan.need, plan.shape.chunk_bytes);
-  emit_receiver_conversions(builder, problem, demand, fabric, plan.shape.chunk_bytes);
+  emit_receiver_conversions(builder, problem, demand, runs.offsets(), fabric,
+                            plan.shape.chunk_bytes);
   set_windows(builder, fabric, plan.shape.window);
   return {plan.shape.chunk_bytes, plan.shape.window, plan.shape.colours};
 }

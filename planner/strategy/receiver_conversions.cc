@@ -31,10 +31,11 @@ struct Writer {
 class ReceiverConversions {
  public:
   ReceiverConversions(PlanBuilder& builder, const ReshardProblem& problem, const Demand& demand,
-                      const Fabric& fabric, std::int64_t read_bytes)
+                      const SliceOffsets& offsets, const Fabric& fabric, std::int64_t read_bytes)
       : builder_(builder),
         problem_(problem),
         demand_(demand),
+        offsets_(offsets),
         fabric_(fabric),
         read_bytes_(read_bytes),
         scales_of_(problem.names.size(), kNoTensor),
@@ -58,33 +59,26 @@ class ReceiverConversions {
 
  private:
   void list_writers() {
-    std::vector<std::vector<std::int64_t>> slice_begin(demand_.classes.size());
-    for (std::size_t c = 0; c < demand_.classes.size(); ++c) {
-      std::int64_t at = 0;
-      for (const DemandSlice& slice : demand_.classes[c].slices) {
-        slice_begin[c].push_back(at);
-        at += slice_bytes(problem_, slice);
-      }
-    }
     const auto operations = static_cast<OpId>(builder_.operations());
     for (OpId number = 0; number < operations; ++number) {
-      const OpSpec& op = builder_.operation(number);
+      const OpSpec op = builder_.operation(number);
       if (op.bundle < 0 || op.destination_slot != kNone || op.bytes == 0) continue;
-      const auto c = static_cast<std::size_t>(op.bundle);
-      TRANSLOAD_CHECK(c < demand_.classes.size(), "bundles are numbered as classes");
-      list_slices(op, number, demand_.classes[c], slice_begin[c]);
+      TRANSLOAD_CHECK(static_cast<std::size_t>(op.bundle) < demand_.classes.size(),
+                      "bundles are numbered as classes");
+      list_slices(op, number);
     }
   }
 
-  void list_slices(const OpSpec& op, OpId number, const DemandClass& demand_class,
-                   const std::vector<std::int64_t>& slice_begin) {
+  void list_slices(const OpSpec& op, OpId number) {
     const auto begin = static_cast<std::int64_t>(op.begin);
     const auto end = static_cast<std::int64_t>(op.begin + op.bytes);
-    const auto after = std::upper_bound(slice_begin.begin(), slice_begin.end(), begin);
-    for (auto s = static_cast<std::size_t>(after - slice_begin.begin()) - 1;
-         s < slice_begin.size() && slice_begin[s] < end; ++s) {
-      const DemandSlice& slice = demand_class.slices[s];
-      const std::int64_t bytes = slice_bytes(problem_, slice);
+    const auto c = static_cast<std::uint32_t>(op.bundle);
+    const std::vector<DemandSlice>& slices = demand_.classes[c].slices;
+    const std::span<const std::int64_t> slice_begin = offsets_.of(c);
+    for (std::size_t s = offsets_.slice_at(c, begin); s < slices.size() && slice_begin[s] < end;
+         ++s) {
+      const DemandSlice& slice = slices[s];
+      const std::int64_t bytes = slice_begin[s + 1] - slice_begin[s];
       if (!raw_[slice.group] || bytes == 0 || slice_begin[s] + bytes <= begin) continue;
       const TensorGroup& group = problem_.groups[slice.group];
       const std::int64_t tensor_bytes = bytes / group.count;
@@ -178,6 +172,7 @@ class ReceiverConversions {
   PlanBuilder& builder_;
   const ReshardProblem& problem_;
   const Demand& demand_;
+  const SliceOffsets& offsets_;
   const Fabric& fabric_;
   std::int64_t read_bytes_;
   std::vector<std::uint32_t> scales_of_;  // by original
@@ -189,12 +184,12 @@ class ReceiverConversions {
 }  // namespace
 
 void emit_receiver_conversions(PlanBuilder& builder, const ReshardProblem& problem,
-                               const Demand& demand, const Fabric& fabric,
-                               std::int64_t read_bytes) {
+                               const Demand& demand, const SliceOffsets& offsets,
+                               const Fabric& fabric, std::int64_t read_bytes) {
   const bool any =
       std::any_of(problem.groups.begin(), problem.groups.end(),
                   [](const TensorGroup& group) { return group.making == Making::kAtDestination; });
-  if (any) ReceiverConversions(builder, problem, demand, fabric, read_bytes).emit();
+  if (any) ReceiverConversions(builder, problem, demand, offsets, fabric, read_bytes).emit();
 }
 
 }  // namespace transload

@@ -42,23 +42,13 @@ std::int64_t nearest_block(const Box& box, std::int64_t byte, std::int64_t row,
 
 }  // namespace
 
-ClassCuts::ClassCuts(const ReshardProblem& problem, const Demand& demand)
-    : problem_(problem), demand_(demand) {
-  slice_begin_.reserve(demand.classes.size());
-  for (const DemandClass& demand_class : demand.classes) {
-    std::vector<std::int64_t>& begin = slice_begin_.emplace_back(1, 0);
-    for (const DemandSlice& slice : demand_class.slices)
-      begin.push_back(begin.back() + slice_bytes(problem, slice));
-  }
-}
-
 std::int64_t ClassCuts::near(std::uint32_t demand_class, std::int64_t byte,
                              std::int64_t tolerance) const {
-  const std::vector<std::int64_t>& begin = slice_begin_[demand_class];
-  byte = std::clamp<std::int64_t>(byte, 0, begin.back());
-  if (byte == begin.back()) return byte;
-  const auto after = std::upper_bound(begin.begin(), begin.end(), byte);
-  const auto index = static_cast<std::size_t>(after - begin.begin()) - 1;
+  const std::span<const std::int64_t> begins = offsets_.of(demand_class);
+  byte = std::clamp<std::int64_t>(byte, 0, begins.back());
+  if (byte == begins.back()) return byte;
+  const std::size_t index = offsets_.slice_at(demand_class, byte);
+  const std::int64_t begin = begins[index];
   const DemandSlice& slice = demand_.classes[demand_class].slices[index];
   const TensorGroup& group = problem_.groups[slice.group];
   const std::int64_t element = element_bytes(group.dtype);
@@ -68,7 +58,7 @@ std::int64_t ClassCuts::near(std::uint32_t demand_class, std::int64_t byte,
                 : element * (slice.box.bounds[2 * dims - 1] - slice.box.bounds[2 * dims - 2]);
   const std::int64_t tensor = volume(slice.box) * element;
   const std::int64_t rows = row * ((kPage + row - 1) / row);
-  const std::int64_t in_slice = byte - *(after - 1);
+  const std::int64_t in_slice = byte - begin;
   // From the best place to the last resort; an element is always cut whole.
   const std::int64_t block = dims < 2 ? 0 : block_rows(group.dtype);
   constexpr std::int64_t kBlock = -1;
@@ -78,7 +68,7 @@ std::int64_t ClassCuts::near(std::uint32_t demand_class, std::int64_t byte,
     const std::int64_t near = unit == kBlock ? nearest_block(slice.box, in_tensor, row, block)
                                              : nearest_multiple(in_tensor, unit);
     const std::int64_t cut = in_slice - in_tensor + std::min(tensor, near);
-    if (std::abs(cut - in_slice) <= tolerance || unit == element) return *(after - 1) + cut;
+    if (std::abs(cut - in_slice) <= tolerance || unit == element) return begin + cut;
   }
   return byte;
 }

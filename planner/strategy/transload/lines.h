@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "planner/demand/demand.h"
+#include "planner/demand/slice_offsets.h"
 #include "planner/strategy/transload/port_shares.h"
 
 namespace transload {
@@ -19,7 +19,8 @@ namespace transload {
 // Where a class may be cut near a byte of its packed order.
 class ClassCuts {
  public:
-  ClassCuts(const ReshardProblem& problem, const Demand& demand);
+  ClassCuts(const ReshardProblem& problem, const Demand& demand)
+      : problem_(problem), demand_(demand), offsets_(problem, demand) {}
   // The nearest byte that is a good cut: between tensors, between quantisation blocks of
   // 8-bit floats, between rows (several rows where they are shorter than a page), at least between
   // elements, and at most `tolerance` away where there is one. Between 0 and the class's bytes.
@@ -28,7 +29,7 @@ class ClassCuts {
  private:
   const ReshardProblem& problem_;
   const Demand& demand_;
-  std::vector<std::vector<std::int64_t>> slice_begin_;  // by class
+  SliceOffsets offsets_;
 };
 
 struct Stretch {
