@@ -84,7 +84,7 @@ Explanation explain(const Plan& plan, const std::optional<BoundReport>& bounds,
   const std::vector<std::uint64_t> bytes = link_bytes(plan, totals);
   Explanation result;
   result.simulated = simulation.has_value();
-  const double estimate_s = simulation ? simulation->estimate_s : estimate_seconds(plan);
+  const double estimate_s = closed_form_seconds(plan);
   result.refit_s = simulation ? simulation->refit_s : estimate_s;
   result.ideal_s = ideal_seconds(plan);
   result.gap.balance_s = result.ideal_s - plan.header().bound_s;

@@ -27,6 +27,7 @@ constexpr BoundWords kBoundWords[] = {
     {"pod_out", "what only the nodes below a narrow link hold must leave through it"},
     {"volume", "every byte that enters a domain must leave some NIC of the job"},
     {"nvlink", "a domain's bytes must pass its NICs and NVLink ports"},
+    {"domain_part", "some GPUs of an NVLink domain get or send too much for their ports"},
     {"hbm", "a GPU's memory must write what arrives"},
 };
 

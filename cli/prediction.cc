@@ -45,7 +45,8 @@ nlohmann::json phases_json(const std::vector<PhaseTime>& phases) {
                     {"start_s", phase.start_s},
                     {"finish_s", phase.finish_s},
                     {"bytes", phase.bytes},
-                    {"operations", phase.operations}});
+                    {"operations", phase.operations},
+                    {"critical_s", phase.critical_s}});
   return list;
 }
 
@@ -58,6 +59,7 @@ void add_host_phases(nlohmann::json& phases, const HostPrediction& host) {
                       {"finish_s", at_s + phase.exposed_s},
                       {"bytes", 0},
                       {"operations", 0},
+                      {"critical_s", phase.exposed_s},
                       {"host_s", phase.seconds}});
     at_s += phase.exposed_s;
   }
@@ -94,12 +96,13 @@ nlohmann::json ready_ranks(const std::vector<double>& per_rank) {
 }
 
 std::string phase_table(const SimulationResult& result) {
-  Table table({"phase", "operations", "bytes", "from", "to"},
-              {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  Table table(
+      {"phase", "operations", "bytes", "from", "to", "on the critical path"},
+      {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
   for (const PhaseTime& phase : result.phases)
     table.add({phase.name, fmt::format("{}", phase.operations),
                format_bytes(static_cast<double>(phase.bytes)), format_seconds(phase.start_s),
-               format_seconds(phase.finish_s)});
+               format_seconds(phase.finish_s), format_seconds(phase.critical_s)});
   return table.text();
 }
 
@@ -162,6 +165,7 @@ nlohmann::json prediction_json(const Plan& plan, const SimulationResult& result,
                          {"links", links_json(result.links)},
                          {"critical_path", critical_path_json(plan, result)},
                          {"bottleneck", result.bottleneck},
+                         {"engine", name_of(result.engine)},
                          {"precision_s", result.precision_s},
                          {"bias_bound", result.bias_bound},
                          {"simulate_s", result.simulate_s},
@@ -207,7 +211,8 @@ std::string prediction_text(const Plan& plan, const SimulationResult& result,
   facts.add("destinations ready", fmt::format("median {}, last {}", format_seconds(median(ready_s)),
                                               format_seconds(largest(ready_s))));
   facts.add("bottleneck", result.bottleneck.empty() ? "none" : result.bottleneck);
-  facts.add("simulated in", format_seconds(result.simulate_s));
+  facts.add("simulated in",
+            fmt::format("{} ({})", format_seconds(result.simulate_s), name_of(result.engine)));
   std::string text = heading_of(plan) + "\n" + facts.text() + "\n" + phase_table(result) + "\n" +
                      link_table(result) + "\n" + critical_path_text(plan, result);
   if (!header.assumptions.empty()) text += "\n";

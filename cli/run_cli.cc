@@ -6,32 +6,12 @@
 #include <iostream>
 #include <new>
 
-#include "cli/commands.h"
 #include "common/error.h"
 #include "common/yaml.h"
 #include "planner/schedule/text.h"
 
 namespace transload {
 namespace {
-
-void add_commands(CLI::App& program, Session& session) {
-  add_plan(program, session);
-  add_transfers(program, session);
-  add_show(program, session);
-  add_check(program, session);
-  add_bound(program, session);
-  add_simulate(program, session);
-  add_compare(program, session);
-  add_explain(program, session);
-  add_replan(program, session);
-  add_validate(program, session);
-  add_sweep(program, session);
-  add_run(program, session);
-  add_render(program, session);
-  add_export(program, session);
-  add_model(program, session);
-  add_topology(program, session);
-}
 
 int report(std::ostream& err, const std::string& problem, int code) {
   err << "transload: error: " << one_line(problem) << std::endl;
@@ -85,8 +65,10 @@ int parse_and_run(CLI::App& program, Session& session, const std::vector<std::st
 
 }  // namespace
 
-int run_cli(const std::vector<std::string>& args, std::ostream& out, std::ostream& err) {
+int run_program(const std::vector<std::string>& args, std::ostream& out, std::ostream& err,
+                const std::function<void(CLI::App&, Session&)>& add_commands) {
   Session session{out, err, &err == &std::cerr && isatty(STDERR_FILENO) == 1};
+  session.arguments = args;
   try {
     CLI::App program(
         "Plans, predicts, checks and runs the transfer of model weights from trainers "

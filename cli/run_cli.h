@@ -4,9 +4,12 @@
 // own (`plan` is plan_command.cc) with its options, its text and its JSON.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <string>
 #include <vector>
+
+#include "cli/session.h"
 
 namespace transload {
 
@@ -14,5 +17,9 @@ namespace transload {
 // Returns 0: done; 1: a check did not hold; 2: bad input; 3: run-time failure. Never throws; with 2
 // and 3 nothing was written to `out`.
 int run_cli(const std::vector<std::string>& args, std::ostream& out, std::ostream& err);
+
+// The same of a program that has other commands: `add_commands` adds them.
+int run_program(const std::vector<std::string>& args, std::ostream& out, std::ostream& err,
+                const std::function<void(CLI::App&, Session&)>& add_commands);
 
 }  // namespace transload

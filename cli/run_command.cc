@@ -10,6 +10,8 @@
 #include "cli/commands.h"
 #include "cli/describe_plan.h"
 #include "cli/files.h"
+#include "cli/mpi_program.h"
+#include "cli/net_run.h"
 #include "cli/progress.h"
 #include "cli/rank_reports.h"
 #include "cli/subject.h"
@@ -30,6 +32,7 @@ struct Arguments {
   std::optional<std::string> trace;
   std::optional<std::string> report;
   RunOptions options;
+  NetFlags net;
   PlanningFlags planning;
 };
 
@@ -119,9 +122,17 @@ int dry_run(Session& session, const Plan& plan, const Arguments& arguments) {
   return kDone;
 }
 
+// A run of several processes. Their reports are theirs.
+RunResult run_on_net(const Plan& plan, const Arguments& arguments) {
+  RunOfAll all = launch_on_net(plan, arguments.options, arguments.net, arguments.report);
+  if (all.failure) throw RunFailure(*all.failure);
+  return std::move(all.result);
+}
+
 // The reports are written for a run that failed, too: what lies in the destinations is then
 // unknown.
 RunResult run_and_report(const Plan& plan, const Arguments& arguments) {
+  if (arguments.backend == "net") return run_on_net(plan, arguments);
   try {
     RunResult result = run_on_host(plan, arguments.options);
     if (arguments.report) write_rank_reports(plan, result.state, result.refit_s, *arguments.report);
@@ -132,7 +143,47 @@ RunResult run_and_report(const Plan& plan, const Arguments& arguments) {
   }
 }
 
+int print_run(Session& session, const Plan& plan, const Arguments& arguments,
+              const RunResult& result, bool cached) {
+  if (arguments.trace) write_trace(plan, result.times, "measured", *arguments.trace);
+  if (session.json) {
+    nlohmann::json json = run_json(plan, arguments, result);
+    json["cached"] = cached;
+    print_json(session, json);
+  } else {
+    session.out << run_text(plan, arguments, result);
+    if (arguments.trace) session.out << "trace written to " << *arguments.trace << '\n';
+  }
+  return result.mismatched_bytes == 0 ? kDone : kCheckFailed;
+}
+
+// One process of several that somebody has launched.
+int take_part(Session& session, const std::optional<ProcessPlace>& place,
+              const Arguments& arguments) {
+  Subject subject = load_subject(arguments.path);
+  auto [plan, cached] = planned(subject, arguments.planning);
+  require_runnable(plan);
+  if (arguments.scale > 1) plan = scale_plan(plan, arguments.scale);
+  if (arguments.report) require_folder(*arguments.report, "--report");
+  RunOptions options = arguments.options;
+  options.trace = arguments.trace.has_value();
+  const TakenPart part = place ? take_part_on_net(plan, *place, options, arguments.net,
+                                                  arguments.report, arguments.trace)
+                               : take_part_on_mpi(plan, session.join_mpi(), options,
+                                                  arguments.report, arguments.trace);
+  if (!part.all) return part.failed ? kRunFailed : part.mismatched ? kCheckFailed : kDone;
+  if (part.all->failure) throw RunFailure(*part.all->failure);
+  return print_run(session, plan, arguments, part.all->result, cached);
+}
+
 int run_command(Session& session, Arguments arguments) {
+  if (arguments.backend == "mpi") {
+    if (!session.join_mpi) become_mpi_program(session.arguments);
+    return take_part(session, std::nullopt, arguments);
+  }
+  if (arguments.backend == "net")
+    if (const auto place = place_from_environment([](const char* name) { return getenv(name); }))
+      return take_part(session, place, arguments);
   if (arguments.trace) require_writable(*arguments.trace, "--trace");
   arguments.options.trace = arguments.trace.has_value();
   Progress progress(session);
@@ -150,17 +201,8 @@ int run_command(Session& session, Arguments arguments) {
   if (arguments.report) require_folder(*arguments.report, "--report");
   progress.show("running");
   const RunResult result = run_and_report(plan, arguments);
-  if (arguments.trace) write_trace(plan, result.times, "measured", *arguments.trace);
   progress.clear();
-  if (session.json) {
-    nlohmann::json json = run_json(plan, arguments, result);
-    json["cached"] = cached;
-    print_json(session, json);
-  } else {
-    session.out << run_text(plan, arguments, result);
-    if (arguments.trace) session.out << "trace written to " << *arguments.trace << '\n';
-  }
-  return result.mismatched_bytes == 0 ? kDone : kCheckFailed;
+  return print_run(session, plan, arguments, result, cached);
 }
 
 }  // namespace
@@ -173,9 +215,12 @@ void add_run(CLI::App& program, Session& session) {
                   "run examples/8x8.yaml --backend host --verify --iterations 3");
   command->add_option("PLAN", arguments->path, "Plan file, or a job that is planned first")
       ->required();
-  command->add_option("--backend", arguments->backend, "host: all ranks in this process")
+  command
+      ->add_option("--backend", arguments->backend,
+                   "host: all ranks in this process; net: processes that speak TCP; "
+                   "mpi: processes that mpirun or srun has started")
       ->capture_default_str()
-      ->check(CLI::IsMember({"host"}));
+      ->check(CLI::IsMember({"host", "net", "mpi"}));
   command->add_flag("--verify", arguments->options.verify, "Compare every byte");
   command->add_option("--iterations", arguments->options.iterations, "Refits to run")
       ->capture_default_str()
@@ -190,6 +235,33 @@ void add_run(CLI::App& program, Session& session) {
   command->add_option("--deadline", arguments->options.deadline_s, "Seconds for each refit")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--stall", arguments->options.stall_s,
+                   "Seconds without any progress after which a refit has failed")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--threads", arguments->options.threads,
+                      "Threads that copy, in each process (0: as many as the machine has)");
+  command
+      ->add_option("--processes", arguments->net.processes,
+                   "net: processes to start (0: one per rank)")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--address", arguments->net.address, "net: address to listen on and call from")
+      ->capture_default_str();
+  command->add_option("--nvlink-address", arguments->net.nvlink_address,
+                      "net: a second address, for what the plan sends over NVLink");
+  command
+      ->add_option("--io-threads", arguments->net.io_threads, "net: threads that serve connections")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--beat-timeout", arguments->net.beat_timeout_s,
+                   "net: seconds of silence after which a process counts as dead")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  // For tests: see executor/net/connection.h.
+  command->add_option("--corrupt-from", arguments->net.corrupt_from)->group("");
   command->add_flag("--dry-run", arguments->dry_run, "Plan and scale, but move nothing");
   command->add_option("--report", arguments->report,
                       "Write rank-R.json for every rank into this folder");

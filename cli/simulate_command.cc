@@ -1,6 +1,9 @@
-// transload simulate: predicts a refit with SimGrid.
+// transload simulate: predicts a refit by replaying its plan.
 #include "simulator/simulate.h"
 
+#include <fmt/format.h>
+
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -139,6 +142,16 @@ void add_simulate(CLI::App& program, Session& session) {
                       "Write a Chrome trace (opens in ui.perfetto.dev)");
   command->add_flag("--exact", arguments->options.exact,
                     "Tell completions apart to a nanosecond instead of 0.2 % of an operation");
+  const std::map<std::string, ReplayEngine> engines = {
+      {std::string(name_of(ReplayEngine::kSimGrid)), ReplayEngine::kSimGrid},
+      {std::string(name_of(ReplayEngine::kMaxMin)), ReplayEngine::kMaxMin}};
+  command
+      ->add_option(
+          "--engine", arguments->options.engine,
+          fmt::format("simgrid | max-min: who shares the links; default: by the size of the "
+                      "plan, simgrid up to {} operations",
+                      kSimGridOperations))
+      ->transform(CLI::CheckedTransformer(engines));
   command->add_flag("--range", arguments->range,
                     "Also at the low and high ends of the topology's efficiencies");
   command->add_option("--rolling", arguments->rolling,

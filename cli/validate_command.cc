@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "cli/published_ranges.h"
 #include "cli/validation_text.h"
 #include "common/error.h"
 #include "simulator/validation/report.h"
@@ -55,11 +56,13 @@ int validate_command(Session& session, const Arguments& arguments) {
     progress.show(fmt::format("{} of {}: {}", done, all, id));
   };
   const ValidationReport report = validate(std::move(rows), options);
+  std::string page;
+  if (arguments.markdown) page = validation_page(report, range_section(predict_ranges(progress)));
   progress.clear();
   if (session.json)
     print_json(session, validation_json(report));
   else
-    session.out << (arguments.markdown ? validation_page(report) : validation_text(report));
+    session.out << (arguments.markdown ? page : validation_text(report));
   return arguments.threshold && over(report, *arguments.threshold) ? kCheckFailed : kDone;
 }
 

@@ -26,7 +26,8 @@ nlohmann::json row_json(const ValidatedRow& row) {
                          {"naive_s", row.replay.naive_s},
                          {"naive_error", row.naive_error},
                          {"interpolated_error", nullptr},
-                         {"assumed", row.replay.assumed}};
+                         {"assumed", row.replay.assumed},
+                         {"explanation", row.explanation}};
   if (row.interpolated_error) json["interpolated_error"] = *row.interpolated_error;
   for (const HostPhase& phase : row.prediction.phases)
     json["phases"].push_back(
@@ -85,6 +86,12 @@ nlohmann::json validation_json(const ValidationReport& report) {
                    {"list", std::move(list)}};
   for (const SkippedRow& row : report.skipped)
     json["skipped"].push_back({{"id", row.id}, {"why", row.why}, {"predictable", row.predictable}});
+  for (const FrameworkCoverage& coverage : report.frameworks)
+    json["frameworks"].push_back({{"framework", coverage.framework},
+                                  {"constants", coverage.constants},
+                                  {"measurements", coverage.measurements},
+                                  {"predicted", coverage.predicted},
+                                  {"fitted", coverage.fitted}});
   for (const Calibration& calibration : report.calibrations)
     json["calibrations"].push_back(calibration_json(calibration));
   return json;

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "cli/markdown.h"
 #include "cli/table.h"
 #include "common/units.h"
 
@@ -70,17 +72,35 @@ const std::vector<std::string> kRowHeading = {"id",    "framework", "strategy", 
                                               "refit", "measured",  "error",       "left out",
                                               "naive", "by size",   "transport is"};
 
-std::string markdown_row(const std::vector<std::string>& cells) {
-  return fmt::format("| {} |\n", fmt::join(cells, " | "));
+bool far_off(const ValidatedRow& row) { return std::abs(row.error) > kFarOff; }
+
+// Why a row is far off, as far as it is known.
+std::string explanation_of(const ValidatedRow& row) {
+  return row.explanation.empty() ? "not found out" : row.explanation;
 }
 
-std::string markdown_table(const std::vector<std::string>& heading,
-                           const std::vector<std::vector<std::string>>& rows) {
-  std::string text = markdown_row(heading) + "|";
-  for (std::size_t i = 0; i < heading.size(); ++i) text += "---|";
-  text += "\n";
-  for (const auto& cells : rows) text += markdown_row(cells);
-  return text;
+std::string far_off_section(const ValidationReport& report) {
+  std::vector<std::vector<std::string>> rows;
+  for (const ValidatedRow& row : report.rows)
+    if (far_off(row)) rows.push_back({row.replay.id, percent(row.error), explanation_of(row)});
+  return fmt::format(
+             "\n## More than a quarter off\n\n{} of {} rows, and which published fact is missing "
+             "or what the prediction leaves out.\n\n",
+             rows.size(), report.rows.size()) +
+         markdown_table({"id", "error", "why"}, rows);
+}
+
+std::string framework_section(const ValidationReport& report) {
+  std::vector<std::vector<std::string>> rows;
+  for (const FrameworkCoverage& coverage : report.frameworks)
+    rows.push_back(
+        {coverage.framework, fmt::format("{}", coverage.constants),
+         fmt::format("{}", coverage.measurements), fmt::format("{}", coverage.predicted),
+         fmt::format("{}", coverage.fitted),
+         coverage.predicted == 0 ? "no measurement says enough: its costs are not tested" : ""});
+  return "\n## Frameworks\n\nEvery `framework:` of a job, and what stands behind its costs.\n\n" +
+         markdown_table({"framework", "constants", "measurements", "predicted", "fitted on", ""},
+                        rows);
 }
 
 std::string phases_text(const ValidatedRow& row) {
@@ -102,6 +122,7 @@ std::string validation_text(const ValidationReport& report) {
   for (const ValidatedRow& row : report.rows) {
     text += fmt::format("\n{}: {}\n", row.replay.id, phases_text(row));
     for (const std::string& sentence : row.replay.assumed) text += "  assumed: " + sentence + "\n";
+    if (far_off(row)) text += "  far off: " + explanation_of(row) + "\n";
   }
   text += "\n" + class_table(report);
   text += fmt::format("\nstrategies in the right order: {} of {} pairs\n", right_pairs(report),
@@ -116,7 +137,7 @@ std::string validation_text(const ValidationReport& report) {
   return text;
 }
 
-std::string validation_page(const ValidationReport& report) {
+std::string validation_page(const ValidationReport& report, const std::string& more) {
   std::string text =
       "# Accuracy\n\n"
       "Made by `transload validate --markdown`; do not edit. Every row of\n"
@@ -147,12 +168,14 @@ std::string validation_page(const ValidationReport& report) {
   rows.clear();
   for (const ValidatedRow& row : report.rows) rows.push_back(row_cells(row));
   text += markdown_table(kRowHeading, rows);
+  text += far_off_section(report);
   text += "\n## What each prediction is made of, and what was assumed\n\n";
   for (const ValidatedRow& row : report.rows) {
     text += fmt::format("* `{}`: {}", row.replay.id, phases_text(row));
     for (const std::string& sentence : row.replay.assumed) text += "; " + sentence;
     text += "\n";
   }
+  text += framework_section(report) + more;
   text += "\n## Constants\n\n";
   rows.clear();
   for (const Calibration& calibration : report.calibrations)

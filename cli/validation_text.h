@@ -10,7 +10,7 @@ namespace transload {
 
 nlohmann::json validation_json(const ValidationReport& report);
 std::string validation_text(const ValidationReport& report);
-// docs/accuracy.md
-std::string validation_page(const ValidationReport& report);
+// docs/accuracy.md; `more` are further sections (cli/published_ranges.h).
+std::string validation_page(const ValidationReport& report, const std::string& more);
 
 }  // namespace transload

@@ -19,6 +19,12 @@ if(NOT TRANSLOAD_PLANNER_ONLY)
   target_link_libraries(simgrid_imported INTERFACE ${SIMGRID_LIBRARY})
 endif()
 
+# MPI is optional: transload-mpi needs it.
+if(NOT TRANSLOAD_PLANNER_ONLY)
+  set(MPI_CXX_SKIP_MPICXX ON)  # the C interface only
+  find_package(MPI COMPONENTS CXX)
+endif()
+
 # CUDA is optional: without it every back end but cuda is complete.
 include(CheckLanguage)
 check_language(CUDA)

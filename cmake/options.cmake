@@ -21,10 +21,16 @@ if(CCACHE_PROGRAM)
                                   ${CCACHE_PROGRAM})
 endif()
 
-# transload_room(NAME [LINKS lib...]): the library of one room, all sources below its folder.
+# transload_room(NAME [EXCEPT folder | ONLY folder] [LINKS lib...]): the library of one room, all
+# sources below its folder, or but for, or only, those below one folder in it.
 function(transload_room name)
-  cmake_parse_arguments(ROOM "" "" "LINKS" ${ARGN})
+  cmake_parse_arguments(ROOM "" "EXCEPT;ONLY" "LINKS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  if(ROOM_EXCEPT)
+    list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${ROOM_EXCEPT}/")
+  elseif(ROOM_ONLY)
+    list(FILTER sources INCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${ROOM_ONLY}/")
+  endif()
   add_library(transload_${name} STATIC ${sources})
   target_include_directories(transload_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(transload_${name} PUBLIC ${ROOM_LINKS})

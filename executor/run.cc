@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <optional>
 
@@ -11,28 +10,13 @@
 #include "executor/engine/thread_pool.h"
 #include "executor/host/host_backend.h"
 #include "executor/host/memory.h"
+#include "executor/run_times.h"
 #include "executor/verify.h"
 #include "executor/zero_fills.h"
 #include "planner/schedule/access.h"
 
 namespace transload {
 namespace {
-
-void keep_verdict(VerifyReport&& report, RunResult& result) {
-  result.verified_bytes = report.verified_bytes;
-  if (report.mismatched_bytes <= result.mismatched_bytes) return;
-  result.mismatched_bytes = report.mismatched_bytes;
-  result.mismatches = std::move(report.mismatches);
-}
-
-void summarise(std::vector<double>& seconds, RunResult& result) {
-  std::sort(seconds.begin(), seconds.end());
-  const std::size_t middle = seconds.size() / 2;
-  result.refit_min_s = seconds.front();
-  result.refit_max_s = seconds.back();
-  result.refit_s =
-      seconds.size() % 2 == 1 ? seconds[middle] : (seconds[middle - 1] + seconds[middle]) / 2;
-}
 
 // Seconds that it took. A part of every refit: destinations may be fresh memory.
 double write_zeros(const ZeroFills& fills, ThreadPool& pool) {

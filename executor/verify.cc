@@ -55,7 +55,8 @@ void Verifier::for_each_buffer(Visit&& visit) const {
 }
 
 void Verifier::list_parts() {
-  for (std::size_t rank = 0; rank < plan_.ranks(); ++rank)
+  for (std::size_t rank = 0; rank < plan_.ranks(); ++rank) {
+    if (!memory_.has(static_cast<std::int32_t>(rank))) continue;
     for (std::uint64_t row = plan_.rank_shard_first[rank]; row < plan_.rank_shard_first[rank + 1];
          ++row) {
       const std::uint64_t bytes = box_bytes(row) * plan_.shard_tensor_count[row];
@@ -66,6 +67,7 @@ void Verifier::list_parts() {
         parts_.push_back(
             {static_cast<std::int32_t>(rank), row, first, std::min(first + share, elements)});
     }
+  }
 }
 
 void Verifier::list_loose_buffers() {
@@ -75,13 +77,15 @@ void Verifier::list_loose_buffers() {
     covered[static_cast<std::size_t>(rank)].resize(number + 1, 0);
     loose_[static_cast<std::size_t>(rank)].resize(number + 1, 0);
   });
-  for (std::size_t rank = 0; rank < plan_.ranks(); ++rank)
+  for (std::size_t rank = 0; rank < plan_.ranks(); ++rank) {
+    if (!memory_.has(static_cast<std::int32_t>(rank))) continue;
     for (std::uint64_t row = plan_.rank_shard_first[rank]; row < plan_.rank_shard_first[rank + 1];
          ++row) {
       const std::uint64_t bytes = box_bytes(row);
       for (std::uint32_t i = 0; i < plan_.shard_tensor_count[row]; ++i)
         covered[rank][plan_.shard_buffer[row] + i / plan_.shard_inner_count[row]] += bytes;
     }
+  }
   for_each_buffer([&](std::int32_t rank, const HostBufferRow& row, std::uint32_t number) {
     const auto r = static_cast<std::size_t>(rank);
     if (covered[r][number] == row.bytes) return;

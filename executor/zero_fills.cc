@@ -18,13 +18,15 @@ constexpr std::size_t kTaskStretches = 4096;
 }  // namespace
 
 ZeroFills::ZeroFills(const Plan& plan, const HostMemory& memory) : memory_(memory) {
-  for (std::size_t rank = 0; rank < plan.ranks(); ++rank)
+  for (std::size_t rank = 0; rank < plan.ranks(); ++rank) {
+    if (!memory.has(static_cast<std::int32_t>(rank))) continue;
     for (std::uint64_t i = plan.rank_fill_first[rank]; i < plan.rank_fill_first[rank + 1]; ++i)
       for (std::uint32_t k = 0; k < plan.fill_buffer_count[i]; ++k)
         for (std::uint64_t done = 0; done < plan.fill_bytes[i]; done += kTaskBytes)
           stretches_.push_back({static_cast<std::int32_t>(rank), plan.fill_buffer[i] + k,
                                 plan.fill_offset[i] + done,
                                 std::min(kTaskBytes, plan.fill_bytes[i] - done)});
+  }
   std::sort(stretches_.begin(), stretches_.end(), [](const Stretch& a, const Stretch& b) {
     return std::tie(a.rank, a.buffer, a.offset) < std::tie(b.rank, b.buffer, b.offset);
   });

@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "common/units.h"
+#include "planner/schedule/fluid_time.h"
 #include "simulator/replay/operation_cost.h"
 
 namespace transload {
@@ -161,6 +163,12 @@ class Estimate {
 
 }  // namespace
 
-double estimate_seconds(const Plan& plan) { return Estimate(plan).seconds(); }
+double closed_form_seconds(const Plan& plan) { return Estimate(plan).seconds(); }
+
+double estimate_seconds(const Plan& plan) {
+  if (plan.operations() > kMostEstimatedOperations) return closed_form_seconds(plan);
+  const std::int64_t ps = fluid_time_ps(plan);
+  return ps == kNeverEnds ? closed_form_seconds(plan) : to_seconds(ps);
+}
 
 }  // namespace transload

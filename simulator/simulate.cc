@@ -9,7 +9,6 @@
 #include "simulator/platform/platform.h"
 #include "simulator/replay/child_process.h"
 #include "simulator/replay/precision.h"
-#include "simulator/replay/replay.h"
 #include "simulator/result/critical_path.h"
 #include "simulator/result/milestones.h"
 #include "simulator/result/usage.h"
@@ -47,6 +46,11 @@ double sequential_operations(const OpTimes& times, const std::vector<OpId>& path
   return operations;
 }
 
+ReplayEngine engine_for(const Plan& plan, const SimulateOptions& options) {
+  if (options.engine) return *options.engine;
+  return plan.operations() > kSimGridOperations ? ReplayEngine::kMaxMin : ReplayEngine::kSimGrid;
+}
+
 }  // namespace
 
 struct Simulation::Run {
@@ -56,10 +60,12 @@ struct Simulation::Run {
         memory(plan.operations() * (kTimeColumns * sizeof(double) + sizeof(OpId))),
         record(record_in(memory, plan.operations())) {
     result.estimate_s = estimate_seconds(plan);
-    result.precision_s =
-        replay_precision_s(plan, costs, result.estimate_s, options.exact, options.coarse_share);
+    result.precision_s = replay_precision_s(plan, costs, closed_form_seconds(plan), options.exact,
+                                            options.coarse_share);
     const ReplayClock clock{result.precision_s, options.exact ? 0 : result.precision_s};
-    child.emplace("simulation", [this, clock] { replay(plan, costs, clock, record); });
+    result.engine = engine_for(plan, options);
+    child.emplace("simulation",
+                  [this, clock] { replay(plan, costs, clock, result.engine, record); });
   }
 
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
@@ -90,7 +96,7 @@ SimulationResult Simulation::finish() {
                         sequential_operations(result.times, result.critical_path) / result.refit_s;
   result.source_free_s = source_free(plan, result.times);
   result.destination_ready_s = destination_ready(plan, result.times);
-  result.phases = phase_times(plan, result.times);
+  result.phases = phase_times(plan, result.times, result.critical_path);
   result.links = link_use(plan, run_->costs, result.refit_s);
   result.bottleneck = bottleneck(plan, run_->costs, result.refit_s);
   result.simulate_s =

@@ -1,6 +1,6 @@
-// Predicts how long a plan takes: every operation of the schedule graph is replayed on SimGrid,
-// under the same issue rule that the executors follow, with the rates and latencies that the plan
-// carries.
+// Predicts how long a plan takes: every operation of the schedule graph is replayed under the same
+// issue rule that the executors follow, with the rates and latencies that the plan carries, on
+// SimGrid or, where that would take too long, on our own engine of the same model.
 //
 // simulator/platform makes the cluster's ports, simulator/replay moves the operations over them,
 // simulator/result turns their times into what a person asks for. simulator/estimate.h is the quick
@@ -9,16 +9,22 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "planner/schedule/plan_file.h"
 #include "planner/schedule/trace.h"
+#include "simulator/replay/replay.h"
 
 namespace transload {
 
 // 0.2 %: the bias stays under half a percent (docs/simulator.md has the measurements).
 inline constexpr double kCoarseShare = 0.002;
+
+// Plans with more operations run on our own engine unless the caller says otherwise: SimGrid's time
+// grows with operations times flows in flight (docs/simulator.md has the measurements).
+inline constexpr std::size_t kSimGridOperations = 20'000;
 
 struct SimulateOptions {
   // True: completions are told apart to a nanosecond or better. False: to `coarse_share` of the
@@ -26,6 +32,7 @@ struct SimulateOptions {
   // with many flows per port affordable.
   bool exact = false;
   double coarse_share = kCoarseShare;
+  std::optional<ReplayEngine> engine;  // none: by the size of the plan, see kSimGridOperations
 };
 
 // All operations of one role: from the start of the first to the end of the last.
@@ -35,6 +42,9 @@ struct PhaseTime {
   double finish_s = 0;
   std::uint64_t bytes = 0;
   std::size_t operations = 0;
+  // What operations of this role add to the refit along its critical path; all phases add up to
+  // refit_s.
+  double critical_s = 0;
 };
 
 // One link that operations used. Copies load their HBM link with twice their bytes (read and
@@ -49,8 +59,9 @@ struct LinkUse {
 };
 
 struct SimulationResult {
-  double refit_s = 0;      // end of the last operation
-  double estimate_s = 0;   // estimate_seconds(plan)
+  double refit_s = 0;     // end of the last operation
+  double estimate_s = 0;  // estimate_seconds(plan)
+  ReplayEngine engine = ReplayEngine::kSimGrid;
   double precision_s = 0;  // completions closer than this were one event
   // Relative: refit_s is off by at most about this. Each operation of the critical path that waited
   // for the end of another may end early and may begin to flow late, by precision_s each; the two

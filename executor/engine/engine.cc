@@ -13,6 +13,10 @@ namespace {
 // Operations are moved in parts of this size, so that a deadline is noticed while a large one runs.
 constexpr std::uint64_t kLargestPart = std::uint64_t{64} << 20;
 
+// Parts of crossing transfers are no smaller, however small the pieces of a (scaled) plan are: each
+// costs a round trip.
+constexpr std::uint64_t kLeastCrossingPart = std::uint64_t{64} << 10;
+
 std::chrono::steady_clock::duration to_duration(double seconds) {
   constexpr double forever = 1e9;  // 30 years: far from overflow in nanoseconds
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
@@ -26,14 +30,17 @@ Engine::Engine(const Plan& plan, Backend& backend, ThreadPool& pool, const Engin
       backend_(backend),
       pool_(pool),
       options_(options),
-      issue_(plan, options.trace ? IssueState::PostedCallback([this](OpId op, std::int32_t port) {
-               note_posted(op, port);
-             })
-                                 : IssueState::PostedCallback()),
+      hosting_(backend.hosting()),
+      issue_(plan,
+             options.trace ? IssueState::PostedCallback(
+                                 [this](OpId op, std::int32_t port) { note_posted(op, port); })
+                           : IssueState::PostedCallback(),
+             hosting_),
       stream_(stream_successors(plan)),
       task_(plan.operations(), Task::kBlocked),
       started_(plan.operations(), 0),
       landed_(plan.operations(), 0),
+      parts_(hosting_ == nullptr ? 0 : plan.operations(), 0),
       current_(pool.threads(), -1) {
   if (!options_.trace) return;
   report_.times = OpTimes(plan.operations());
@@ -61,6 +68,7 @@ std::uint64_t Engine::available(OpId op) const {
   const std::uint64_t at = plan_.op_begin[op] + landed_[op];
   std::uint64_t limit = plan_.op_begin[op] + plan_.op_bytes[op];
   for (OpId up : op_stream(plan_, op)) {
+    if (!sees(up)) continue;  // the other half waits for it
     if (plan_.op_bundle[up] != plan_.op_bundle[op] || landed_[up] == plan_.op_bytes[up]) continue;
     const std::uint64_t frontier = plan_.op_begin[up] + landed_[up];
     if (at >= plan_.op_begin[up] + plan_.op_bytes[up]) continue;
@@ -72,11 +80,23 @@ std::uint64_t Engine::available(OpId op) const {
 bool Engine::upstreams_finished(OpId op) const {
   const auto upstreams = op_stream(plan_, op);
   return std::all_of(upstreams.begin(), upstreams.end(),
-                     [&](OpId up) { return task_[up] == Task::kFinished; });
+                     [&](OpId up) { return !sees(up) || task_[up] == Task::kFinished; });
+}
+
+// Bytes that the operation moves in its next turn; 0: it has to wait. Both halves of a crossing
+// transfer must come to the same parts, so there only whole ones go.
+std::uint64_t Engine::next_part(OpId op) const {
+  std::uint64_t part = kLargestPart;
+  if (const std::uint64_t piece = plan_.header().piece_bytes; piece > 0 && streams(op))
+    part = std::min(part, crosses(op) ? std::max(piece, kLeastCrossingPart) : piece);
+  const std::uint64_t ready = available(op);
+  if (!crosses(op)) return std::min(ready, part);
+  const std::uint64_t whole = std::min(part, plan_.op_bytes[op] - landed_[op]);
+  return ready >= whole ? whole : 0;
 }
 
 bool Engine::can_advance(OpId op) const {
-  return landed_[op] < plan_.op_bytes[op] ? available(op) > 0 : upstreams_finished(op);
+  return landed_[op] < plan_.op_bytes[op] ? next_part(op) > 0 : upstreams_finished(op);
 }
 
 void Engine::enqueue(OpId op, bool front) {
@@ -109,6 +129,7 @@ void Engine::finish_task(OpId op) {
   issue_.finished(op, ready_);
   enqueue_ready();
   wake_downstream(op);
+  for (const std::int32_t process : issue_.to_notify(op)) backend_.notify(process, op);
   if (issue_.unfinished() == 0) end_run(nullptr);
 }
 
@@ -125,7 +146,7 @@ void Engine::end_run(std::exception_ptr failure) {
   watch_.notify_all();
 }
 
-std::exception_ptr Engine::stalled(const std::string& reason) const {
+std::exception_ptr Engine::stalled(const std::string& reason) {
   // What is being moved is what holds the rest back; if nothing is, the least operation not
   // finished.
   OpId op = issue_.least_unfinished();
@@ -133,6 +154,7 @@ std::exception_ptr Engine::stalled(const std::string& reason) const {
   for (std::int64_t current : current_)
     if (current >= 0 && (moving < 0 || current < moving)) moving = current;
   if (moving >= 0) op = static_cast<OpId>(moving);
+  failed_ = op;
   return std::make_exception_ptr(RunFailure(
       fmt::format("{}: {} {}; {} of {} operations are unfinished", describe_operation(plan_, op),
                   reason, moving >= 0 ? "while it was moving" : "before it could finish",
@@ -143,11 +165,9 @@ std::exception_ptr Engine::stalled(const std::string& reason) const {
 // last.
 void Engine::advance(OpId op, unsigned worker, std::unique_lock<std::mutex>& lock) {
   if (!started_[op]) start_task(op);
-  const bool streaming = streams(op);
   if (landed_[op] < plan_.op_bytes[op]) {
-    std::uint64_t bytes = std::min(available(op), kLargestPart);
-    if (streaming && plan_.header().piece_bytes > 0)
-      bytes = std::min(bytes, plan_.header().piece_bytes);
+    const std::uint64_t bytes = next_part(op);
+    if (bytes > 0 && crosses(op)) return post(op, bytes, lock);
     const std::uint64_t begin = plan_.op_begin[op] + landed_[op];
     const OpKind kind = op_kind(plan_, op);  // fences and host work only pass through
     const bool moves = kind == OpKind::kCopy || kind == OpKind::kTransfer;
@@ -161,14 +181,55 @@ void Engine::advance(OpId op, unsigned worker, std::unique_lock<std::mutex>& loc
     landed_[op] += bytes;
     if (bytes > 0) wake_downstream(op);
   }
+  settle(op);
+}
+
+// Behind a turn: the operation has finished, goes on, or waits for its upstreams.
+void Engine::settle(OpId op) {
   progress_ = Clock::now();
   if (landed_[op] == plan_.op_bytes[op] && upstreams_finished(op)) {
     finish_task(op);
   } else if (can_advance(op)) {
-    enqueue(op, !streaming);
+    enqueue(op, !streams(op));
   } else {
     task_[op] = Task::kResting;
   }
+}
+
+void Engine::post(OpId op, std::uint64_t bytes, std::unique_lock<std::mutex>& lock) {
+  task_[op] = Task::kTravelling;
+  // Parts before this one are as long as it, or it is the last.
+  const std::uint64_t begin = plan_.op_begin[op] + landed_[op];
+  const auto part = parts_[op]++;
+  lock.unlock();
+  backend_.post(op, part, begin, bytes, [this, op, bytes](std::exception_ptr failure) {
+    arrived(op, bytes, std::move(failure));
+  });
+  lock.lock();
+}
+
+void Engine::arrived(OpId op, std::uint64_t bytes, std::exception_ptr failure) {
+  const std::lock_guard lock(mutex_);
+  if (ended_) return;
+  if (failure) {
+    failed_ = op;
+    return end_run(std::move(failure));
+  }
+  landed_[op] += bytes;
+  wake_downstream(op);
+  settle(op);
+}
+
+void Engine::notified(OpId op) {
+  const std::lock_guard lock(mutex_);
+  if (ended_) return;
+  issue_.finished_elsewhere(op, ready_);
+  enqueue_ready();
+}
+
+void Engine::interrupt(std::exception_ptr failure) {
+  const std::lock_guard lock(mutex_);
+  end_run(std::move(failure));
 }
 
 void Engine::work(unsigned worker) {
@@ -183,11 +244,13 @@ void Engine::work(unsigned worker) {
       } catch (...) {
         if (!lock.owns_lock()) lock.lock();
         current_[worker] = -1;
+        failed_ = op;
         end_run(std::current_exception());
       }
       continue;
     }
-    if (++idle_ == pool_.threads())
+    // With other processes something may still come from them.
+    if (++idle_ == pool_.threads() && hosting_ == nullptr)
       end_run(stalled("the order of the plan has a cycle: nothing can start any more"));
     else
       work_.wait(lock);
@@ -216,11 +279,14 @@ EngineReport Engine::run() {
     begin_ = progress_ = Clock::now();
     issue_.begin(ready_);
     enqueue_ready();
-    if (plan_.operations() == 0) ended_ = true;
+    if (issue_.unfinished() == 0) ended_ = true;
   }
+  backend_.on_notice([this](OpId op) { notified(op); });
   pool_.start([this](unsigned worker) { work(worker); });
   watch();
   pool_.wait();
+  backend_.on_notice({});
+  if (failure_) backend_.stop();
   if (failure_) std::rethrow_exception(failure_);
   report_.seconds = std::chrono::duration<double>(progress_ - begin_).count();
   return std::move(report_);

@@ -102,6 +102,45 @@ void HostBackend::copy_runs_piece(OpId op, std::uint64_t begin, std::uint64_t by
                });
 }
 
+std::byte* HostBackend::span_of(OpId op, Side side, std::uint64_t begin,
+                                std::uint64_t bytes) const {
+  const bool source = side == Side::kSource;
+  const std::int32_t rank = source ? plan_.op_source[op] : plan_.op_destination[op];
+  const std::int32_t slot = source ? plan_.op_source_slot[op] : plan_.op_destination_slot[op];
+  if (slot >= 0) return slot_address(op, rank, slot, begin);
+  const Missing missing = source ? Missing::kFail : missing_at_destination(op);
+  if (count_runs(plan_, plan_.op_bundle[op], begin, bytes, rank, side, missing, 2) != 1)
+    return nullptr;
+  std::byte* address = nullptr;
+  for_each_run(plan_, plan_.op_bundle[op], begin, bytes, rank, side, missing, [&](const Run& run) {
+    if (run.bytes == bytes) address = memory_.buffer(rank, run.buffer) + run.offset;
+  });
+  return address;
+}
+
+std::byte* HostBackend::source_span(OpId op, std::uint64_t begin, std::uint64_t bytes) const {
+  return span_of(op, Side::kSource, begin, bytes);
+}
+
+std::byte* HostBackend::destination_span(OpId op, std::uint64_t begin, std::uint64_t bytes) const {
+  return span_of(op, Side::kDestination, begin, bytes);
+}
+
+void HostBackend::read(OpId op, std::uint64_t begin, std::uint64_t bytes, std::byte* to) const {
+  if (const std::int32_t slot = plan_.op_source_slot[op]; slot >= 0)
+    std::memcpy(to, slot_address(op, plan_.op_source[op], slot, begin), bytes);
+  else
+    gather(op, begin, bytes, to);
+}
+
+void HostBackend::write(OpId op, std::uint64_t begin, std::uint64_t bytes,
+                        const std::byte* from) const {
+  if (const std::int32_t slot = plan_.op_destination_slot[op]; slot >= 0)
+    std::memcpy(slot_address(op, plan_.op_destination[op], slot, begin), from, bytes);
+  else
+    scatter(op, begin, bytes, from);
+}
+
 void HostBackend::move(OpId op, std::uint64_t begin, std::uint64_t bytes) {
   const bool from_slot = plan_.op_source_slot[op] >= 0;
   const bool to_slot = plan_.op_destination_slot[op] >= 0;

@@ -18,7 +18,17 @@ class HostBackend : public Backend {
   // InputError if the plan moves elements that a rank does not hold.
   void move(OpId op, std::uint64_t begin, std::uint64_t bytes) override;
 
+  // The two ends of a transfer apart, for a back end whose other end is in another process.
+  // Where bytes of the packed order lie on the operation's source or destination rank, if they are
+  // one run of memory there; null otherwise.
+  std::byte* source_span(OpId op, std::uint64_t begin, std::uint64_t bytes) const;
+  std::byte* destination_span(OpId op, std::uint64_t begin, std::uint64_t bytes) const;
+  // Copies them out of the source rank's memory, or into the destination rank's.
+  void read(OpId op, std::uint64_t begin, std::uint64_t bytes, std::byte* to) const;
+  void write(OpId op, std::uint64_t begin, std::uint64_t bytes, const std::byte* from) const;
+
  private:
+  std::byte* span_of(OpId op, Side side, std::uint64_t begin, std::uint64_t bytes) const;
   std::byte* slot_address(OpId op, std::int32_t rank, std::int32_t slot,
                           std::uint64_t packed) const;
   Missing missing_at_destination(OpId op) const;

@@ -61,10 +61,11 @@ HostLayout host_layout(const Plan& plan, std::int32_t rank) {
   return layout;
 }
 
-HostMemory::HostMemory(const Plan& plan) {
+HostMemory::HostMemory(const Plan& plan, const Hosting* hosting) {
   std::uint64_t needed = 0;
-  for (std::size_t rank = 0; rank < plan.ranks(); ++rank) {
-    layouts_.push_back(host_layout(plan, static_cast<std::int32_t>(rank)));
+  for (std::int32_t rank = 0; rank < static_cast<std::int32_t>(plan.ranks()); ++rank) {
+    const bool here = hosting == nullptr || hosting->hosts(rank);
+    layouts_.push_back(here ? host_layout(plan, rank) : HostLayout{});
     needed += layouts_.back().bytes;
   }
   require_memory(needed, available_memory());

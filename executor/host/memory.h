@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "planner/schedule/hosting.h"
 #include "planner/schedule/plan_file.h"
 
 namespace transload {
@@ -44,14 +45,16 @@ HostLayout host_layout(const Plan& plan, std::int32_t rank);
 
 class HostMemory {
  public:
-  // Throws RunFailure if the machine has not enough memory for all ranks.
-  explicit HostMemory(const Plan& plan);
+  // Of the ranks hosted here, of all without `hosting`; the others have no layout. Throws
+  // RunFailure if the machine has not enough memory for them.
+  explicit HostMemory(const Plan& plan, const Hosting* hosting = nullptr);
   ~HostMemory();
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
 
   std::size_t ranks() const { return layouts_.size(); }
   std::size_t active_ranks() const;
+  bool has(std::int32_t rank) const { return layout(rank).bytes > 0; }
   const HostLayout& layout(std::int32_t rank) const {
     return layouts_[static_cast<std::size_t>(rank)];
   }

@@ -1,10 +1,12 @@
 #include "planner/bound/bound.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "common/units.h"
+#include "planner/bound/domain_parts.h"
 #include "planner/bound/min_max_flow.h"
 #include "planner/bound/needs.h"
 #include "planner/bound/pods.h"
@@ -17,6 +19,7 @@ namespace {
 struct Capacities {
   std::vector<std::int64_t> nic;         // by rank, one direction
   std::vector<std::int64_t> nvlink;      // by rank
+  std::vector<std::int64_t> each_nic;    // by NIC of the topology
   std::vector<std::int64_t> hbm;         // by rank; 0: copies cost no time
   std::vector<std::int64_t> domain_nic;  // by domain: the job's ranks together
   std::vector<std::int64_t> domain_nvlink;
@@ -36,7 +39,8 @@ Capacities capacities(const std::vector<Rank>& job_ranks, const Topology& topolo
                       bool line_rate) {
   const std::size_t ranks = topology.gpus.size();
   const std::vector<std::int64_t> none(ranks, 0);
-  Capacities result{none, none, none, {}, {}, {}};
+  Capacities result{none, none, {}, none, {}, {}, {}};
+  result.each_nic.assign(topology.nics.size(), 0);
   const auto domains = static_cast<std::size_t>(topology.domain_count);
   result.domain_nic.assign(domains, 0);
   result.domain_nvlink.assign(domains, 0);
@@ -54,6 +58,7 @@ Capacities capacities(const std::vector<Rank>& job_ranks, const Topology& topolo
           rate(topology.nics[static_cast<std::size_t>(nic)].rate,
                nic_costs(topology, topology.nics[static_cast<std::size_t>(nic)]));
       result.nic[r] += nic_rate;
+      result.each_nic[static_cast<std::size_t>(nic)] = nic_rate;
       if (!counted[static_cast<std::size_t>(nic)]) result.domain_nic[domain] += nic_rate;
       counted[static_cast<std::size_t>(nic)] = true;
     }
@@ -74,18 +79,20 @@ struct PodBytes {
 class BoundMaker {
  public:
   BoundMaker(const ReshardProblem& problem, const Topology& topology, const Needs& needs,
-             const std::vector<PodBytes>& pods, const std::vector<Rank>& ranks, bool line_rate)
+             const std::vector<PodBytes>& pods, const DomainParts& parts,
+             const std::vector<Rank>& ranks, bool line_rate)
       : problem_(problem),
         topology_(topology),
         needs_(needs),
         pods_(pods),
+        parts_(parts),
         line_rate_(line_rate),
         capacity_(capacities(ranks, topology, line_rate)),
         rails_(topology, ranks, line_rate) {}
 
   std::vector<Bound> make() const {
-    return {destination_gpu(), domain_in(), pod_in(),        source_once(), pod_out(),
-            rail_in(),         volume(),    source_copies(), nvlink(),      hbm()};
+    return {destination_gpu(), domain_in(),     pod_in(), source_once(), pod_out(), rail_in(),
+            volume(),          source_copies(), nvlink(), domain_part(), hbm()};
   }
 
  private:
@@ -224,6 +231,19 @@ class BoundMaker {
     return bound;
   }
 
+  Bound domain_part() const {
+    Bound bound{"domain_part", "none", 0, false, 0, 0};
+    const PartRates rates{capacity_.nvlink, capacity_.each_nic};
+    const auto raise_to = [&](const PartCut& cut, std::string_view way) {
+      if (cut.ranks.empty()) return;
+      raise(bound, cut.bytes, cut.rate,
+            fmt::format("NICs and NVLink {} ranks {}", way, fmt::join(cut.ranks, ", ")));
+    };
+    raise_to(parts_.in(rates), "into");
+    raise_to(parts_.out(rates), "out of");
+    return bound;
+  }
+
   // Landed bytes are written; bytes that stay are read and written. Packing and unpacking, which a
   // schedule may avoid, do not count.
   Bound hbm() const {
@@ -241,6 +261,7 @@ class BoundMaker {
   const Topology& topology_;
   const Needs& needs_;
   const std::vector<PodBytes>& pods_;
+  const DomainParts& parts_;
   bool line_rate_;
   Capacities capacity_;
   RailCapacity rails_;
@@ -263,12 +284,13 @@ BoundReport compute_bounds(const ReshardProblem& problem, const Demand& demand,
     const PodNeeds bytes = needs_of_pod(problem, demand, pod);
     pods.push_back({std::move(pod), bytes});
   }
+  const DomainParts parts(problem, demand, topology, ranks);
   BoundReport report;
-  report.bounds = BoundMaker(problem, topology, needs, pods, ranks, false).make();
+  report.bounds = BoundMaker(problem, topology, needs, pods, parts, ranks, false).make();
   report.binding = largest(report.bounds).name;
   report.bound_ps = largest(report.bounds).ps;
   report.bound_line_rate_ps =
-      largest(BoundMaker(problem, topology, needs, pods, ranks, true).make()).ps;
+      largest(BoundMaker(problem, topology, needs, pods, parts, ranks, true).make()).ps;
   return report;
 }
 

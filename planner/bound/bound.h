@@ -5,7 +5,8 @@
 // what only some sources hold must leave them once (one GPU, one domain, or the worst set of
 // domains by min-cut); `rail_in` what NICs that meet only rail by rail let through; `volume` every
 // byte that enters a domain leaves some NIC of the job; `nvlink` a domain's needs over its NICs and
-// NVLink ports together; `hbm` what a GPU's memory must write and copy. `src_copies` is
+// NVLink ports together; `domain_part` what some GPUs of a domain get from
+// its other GPUs and through NICs; `hbm` what a GPU's memory must write and copy. `src_copies` is
 // conditional: it holds where receivers never relay, and is never the binding one. Only ports of
 // the job's ranks and its helpers count.
 #pragma once

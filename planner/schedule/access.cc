@@ -1,7 +1,6 @@
 #include "planner/schedule/access.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "common/check.h"
 #include "common/dtype.h"
@@ -50,16 +49,18 @@ void add_traffic(const Plan& plan, OpId op, PlanTotals& totals) {
 }
 
 std::uint64_t max_peers(const Plan& plan) {
-  std::unordered_set<std::uint64_t> pairs;
+  std::vector<std::vector<bool>> seen(plan.ranks());  // by the smaller rank and the larger
   std::vector<std::uint64_t> peers(plan.ranks(), 0);
   for (OpId op = 0; op < plan.operations(); ++op) {
     if (op_kind(plan, op) != OpKind::kTransfer) continue;
-    const auto source = static_cast<std::uint64_t>(plan.op_source[op]);
-    const auto destination = static_cast<std::uint64_t>(plan.op_destination[op]);
+    const auto source = static_cast<std::size_t>(plan.op_source[op]);
+    const auto destination = static_cast<std::size_t>(plan.op_destination[op]);
     if (plan.rank_domain[source] == plan.rank_domain[destination]) continue;
     // One connection serves both directions.
-    if (!pairs.insert(std::min(source, destination) << 32 | std::max(source, destination)).second)
-      continue;
+    std::vector<bool>& row = seen[std::min(source, destination)];
+    if (row.empty()) row.resize(plan.ranks(), false);
+    if (row[std::max(source, destination)]) continue;
+    row[std::max(source, destination)] = true;
     ++peers[source];
     ++peers[destination];
   }

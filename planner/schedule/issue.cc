@@ -6,9 +6,10 @@
 
 namespace transload {
 
-IssueState::IssueState(const Plan& plan, PostedCallback posted)
+IssueState::IssueState(const Plan& plan, PostedCallback posted, const Hosting* hosting)
     : plan_(plan),
       posted_(std::move(posted)),
+      hosting_(hosting),
       discipline_(plan.header().discipline),
       lists_(port_lists(plan)),
       after_(after_successors(plan)),
@@ -16,15 +17,24 @@ IssueState::IssueState(const Plan& plan, PostedCallback posted)
       port_cursor_(plan.ports(), 0),
       port_in_flight_(plan.ports(), 0),
       waiting_(plan.operations(), 0),
-      done_(plan.operations(), 0),
-      unfinished_(plan.operations()) {
+      done_(plan.operations(), 0) {
   for (OpId op = 0; op < plan.operations(); ++op) {
-    const std::size_t postings =
-        (plan.op_out_port[op] >= 0 ? 1u : 0u) + (plan.op_in_port[op] >= 0 ? 1u : 0u);
-    waiting_[op] = static_cast<std::uint32_t>(postings + op_after(plan, op).size() +
-                                              op_stream(plan, op).size());
+    if (!sees(op)) continue;
+    waiting_[op] = missing(op);
+    ++unfinished_;
   }
   if (discipline_ == Discipline::kGroups) build_groups();
+}
+
+// How much must happen here before the operation may start: postings and predecessors.
+std::uint32_t IssueState::missing(OpId op) const {
+  std::uint32_t count = 0;
+  if (plan_.op_out_port[op] >= 0 && hosts(plan_.op_source[op])) ++count;
+  if (plan_.op_in_port[op] >= 0 && hosts(plan_.op_destination[op])) ++count;
+  for (const std::span<const OpId> edges : {op_after(plan_, op), op_stream(plan_, op)})
+    for (const OpId before : edges)
+      if (waits_here(op, before)) ++count;
+  return count;
 }
 
 bool IssueState::grouped(OpId op) const {
@@ -44,8 +54,9 @@ void IssueState::build_groups() {
   std::vector<Entry> entries;
   for (std::size_t rank = 0; rank < plan_.ranks(); ++rank) {
     entries.clear();
-    for (OpId op : program(plan_, static_cast<std::int32_t>(rank)))
-      if (grouped(op)) entries.push_back({plan_.op_group[op], op});
+    if (hosts(static_cast<std::int32_t>(rank)))
+      for (OpId op : program(plan_, static_cast<std::int32_t>(rank)))
+        if (grouped(op)) entries.push_back({plan_.op_group[op], op});
     std::stable_sort(entries.begin(), entries.end(),
                      [](const Entry& a, const Entry& b) { return a.group < b.group; });
     for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -68,10 +79,11 @@ void IssueState::build_groups() {
   // Predecessors on a rank hold back the group that this rank issues the transfer in.
   const auto for_each_local_edge = [&](auto&& visit) {
     for (OpId op = 0; op < plan_.operations(); ++op) {
-      if (!grouped(op)) continue;
+      if (!grouped(op) || !sees(op)) continue;
       for (OpId before : op_after(plan_, op)) {
         const auto touches = [&](std::int32_t rank) {
-          return plan_.op_source[before] == rank || plan_.op_destination[before] == rank;
+          return hosts(rank) &&
+                 (plan_.op_source[before] == rank || plan_.op_destination[before] == rank);
         };
         if (touches(plan_.op_source[op])) visit(before, op_group_at_source_[op]);
         if (touches(plan_.op_destination[op])) visit(before, op_group_at_destination_[op]);
@@ -106,7 +118,8 @@ void IssueState::post_port(std::size_t port, std::vector<OpId>& ready) {
       discipline_ == Discipline::kUnbounded || passive ? UINT32_MAX : plan_.port_window[port];
   while (port_cursor_[port] < list.size() && port_in_flight_[port] < window) {
     const OpId op = list[port_cursor_[port]++];
-    if (grouped(op)) continue;  // posted by its ranks' groups
+    if (grouped(op)) continue;                // posted by its ranks' groups
+    if (!hosts(rank_at(op, port))) continue;  // a NIC that processes share: each posts its own
     ++port_in_flight_[port];
     if (posted_) posted_(op, static_cast<std::int32_t>(port));
     release(op, ready);
@@ -125,21 +138,33 @@ void IssueState::post_group(std::size_t slot, std::vector<OpId>& ready) {
 
 void IssueState::begin(std::vector<OpId>& ready) {
   for (OpId op = 0; op < plan_.operations(); ++op)
-    if (waiting_[op] == 0) ready.push_back(op);
+    if (waiting_[op] == 0 && sees(op)) ready.push_back(op);
   for (std::size_t port = 0; port < plan_.ports(); ++port) post_port(port, ready);
   for (std::size_t slot = 0; slot < group_blocked_.size(); ++slot)
     if (group_blocked_[slot] == 0) post_group(slot, ready);
 }
 
 void IssueState::started(OpId op, std::vector<OpId>& ready) {
-  for (OpId next : stream_.of(op)) release(next, ready);
+  for (OpId next : stream_.of(op))
+    if (waits_here(next, op)) release(next, ready);
+}
+
+void IssueState::finished_elsewhere(OpId op, std::vector<OpId>& ready) {
+  for (OpId next : after_.of(op))
+    if (waits_here(next, op)) release(next, ready);
+}
+
+std::vector<std::int32_t> IssueState::to_notify(OpId op) const {
+  if (hosting_ == nullptr) return {};
+  return hosting_->to_notify(plan_, op, after_.of(op));
 }
 
 void IssueState::finished(OpId op, std::vector<OpId>& ready) {
   TRANSLOAD_CHECK(!done_[op], "an operation finishes once");
   done_[op] = 1;
   --unfinished_;
-  for (OpId next : after_.of(op)) release(next, ready);
+  for (OpId next : after_.of(op))
+    if (waits_here(next, op)) release(next, ready);
   if (discipline_ == Discipline::kGroups) {
     const auto unblock = [&](std::size_t slot) {
       if (--group_blocked_[slot] == 0) post_group(slot, ready);
@@ -148,6 +173,7 @@ void IssueState::finished(OpId op, std::vector<OpId>& ready) {
       unblock(local_group_[i]);
     if (grouped(op)) {
       const auto leave = [&](std::int32_t rank, std::size_t slot) {
+        if (!hosts(rank)) return;
         const bool last_of_rank = slot + 1 == rank_group_first_[static_cast<std::size_t>(rank) + 1];
         if (--group_unfinished_[slot] == 0 && !last_of_rank) unblock(slot + 1);
       };
@@ -157,7 +183,7 @@ void IssueState::finished(OpId op, std::vector<OpId>& ready) {
     }
   }
   for (std::int32_t port : {plan_.op_out_port[op], plan_.op_in_port[op]}) {
-    if (port < 0) continue;
+    if (port < 0 || !hosts(rank_at(op, static_cast<std::size_t>(port)))) continue;
     --port_in_flight_[static_cast<std::size_t>(port)];
     post_port(static_cast<std::size_t>(port), ready);
   }
@@ -165,7 +191,7 @@ void IssueState::finished(OpId op, std::vector<OpId>& ready) {
 
 OpId IssueState::least_unfinished() const {
   for (OpId op = 0; op < done_.size(); ++op)
-    if (!done_[op]) return op;
+    if (!done_[op] && sees(op)) return op;
   return static_cast<OpId>(done_.size());
 }
 

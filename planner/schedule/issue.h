@@ -10,6 +10,9 @@
 //
 // Why it cannot deadlock: keys rise along every edge and every list, so the unfinished operation
 // with the least key is at the head of all its lists.
+//
+// Where several processes run one plan (planner/schedule/hosting.h), each keeps the state of its
+// own ranks: their ports, their groups, their halves of transfers.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +20,7 @@
 #include <vector>
 
 #include "planner/schedule/access.h"
+#include "planner/schedule/hosting.h"
 
 namespace transload {
 
@@ -27,7 +31,9 @@ class IssueState {
   // separate calls.
   using PostedCallback = std::function<void(OpId, std::int32_t port)>;
 
-  explicit IssueState(const Plan& plan, PostedCallback posted = {});
+  // With `hosting`, which must outlive it: of the ranks hosted here only.
+  explicit IssueState(const Plan& plan, PostedCallback posted = {},
+                      const Hosting* hosting = nullptr);
 
   // Appends to `ready` what may start at the beginning; call once.
   void begin(std::vector<OpId>& ready);
@@ -38,6 +44,11 @@ class IssueState {
   void started(OpId op, std::vector<OpId>& ready);
   void finished(OpId op, std::vector<OpId>& ready);
 
+  // Report that an operation that is not seen here, but waited for, has finished elsewhere.
+  void finished_elsewhere(OpId op, std::vector<OpId>& ready);
+  // Who must be told that `op` has finished; empty without hosting.
+  std::vector<std::int32_t> to_notify(OpId op) const;
+
   std::size_t unfinished() const { return unfinished_; }
   // After a run that stalled: the unfinished operation with the least key, for error messages.
   OpId least_unfinished() const;
@@ -47,10 +58,22 @@ class IssueState {
   void post_group(std::size_t slot, std::vector<OpId>& ready);
   void release(OpId op, std::vector<OpId>& ready);
   bool grouped(OpId op) const;
+  bool hosts(std::int32_t rank) const { return hosting_ == nullptr || hosting_->hosts(rank); }
+  bool sees(OpId op) const { return hosting_ == nullptr || hosting_->sees(plan_, op); }
+  bool waits_here(OpId op, OpId before) const {
+    return hosting_ == nullptr || hosting_->waits_here(plan_, op, before);
+  }
+  std::uint32_t missing(OpId op) const;
+  // The rank whose side of the operation a port is on.
+  std::int32_t rank_at(OpId op, std::size_t port) const {
+    return plan_.op_out_port[op] == static_cast<std::int32_t>(port) ? plan_.op_source[op]
+                                                                    : plan_.op_destination[op];
+  }
   void build_groups();
 
   const Plan& plan_;
   PostedCallback posted_;
+  const Hosting* hosting_;
   Discipline discipline_;
   PortLists lists_;
   Successors after_;

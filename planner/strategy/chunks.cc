@@ -65,34 +65,45 @@ std::int64_t auto_group_bytes(const Fabric& fabric, const RouteSet& routes, std:
   return best_piece(fabric, routes, fabric.network_overhead_ps, stages);
 }
 
-std::uint64_t count_transfers(const RouteSet& routes, const RouteTrees& trees,
-                              const std::vector<Chunk>& chunks) {
-  std::uint64_t transfers = 0;
-  std::vector<std::uint32_t> pending;
-  for (const Chunk& chunk : chunks) {
-    pending.assign(1, chunk.route);
-    while (!pending.empty()) {
-      const std::uint32_t r = pending.back();
-      pending.pop_back();
-      transfers += 1 + routes.routes[r].fan_out_count;
-      for (const std::uint32_t child : trees.children(r))
-        if (routes.routes[child].begin <= chunk.begin &&
-            chunk.begin + chunk.bytes <= routes.routes[child].end)
-          pending.push_back(child);
-    }
-  }
-  return transfers;
+namespace {
+
+std::int64_t chunks_of(std::int64_t bytes, std::int64_t chunk_bytes) {
+  return std::max<std::int64_t>(1, bytes / chunk_bytes + (bytes % chunk_bytes > 0 ? 1 : 0));
 }
 
-namespace {
+// Visits the pieces of a root's range that travel one fixed set of routes: (begin, end).
+template <class Visit>
+void for_each_piece(const RouteSet& routes, const RouteTrees& trees, std::uint32_t root,
+                    Visit&& visit) {
+  std::int64_t begin = routes.routes[root].begin;
+  if (trees.children(root).empty()) {
+    visit(begin, routes.routes[root].end);
+    return;
+  }
+  for (const std::int64_t cut : trees.cuts(root)) {
+    visit(begin, cut);
+    begin = cut;
+  }
+}
+
+// Transfers that a piece makes if it is one chunk.
+std::uint64_t transfers_of(const RouteSet& routes, const RouteTrees& trees, std::uint32_t root,
+                           std::int64_t begin, std::int64_t end) {
+  std::uint64_t transfers = 1 + routes.routes[root].fan_out_count;
+  for (const std::uint32_t child : trees.children(root))
+    if (routes.routes[child].begin <= begin && end <= routes.routes[child].end)
+      transfers += transfers_of(routes, trees, child, begin, end);
+  return transfers;
+}
 
 // Cuts [begin, end) of a tree into equal chunks; `number` counts on. `border` moves a cut back to
 // where one may be.
 template <class Border>
-void cut_range(std::uint32_t root, std::int64_t begin, std::int64_t end, std::int64_t chunk_bytes,
-               const Border& border, std::uint32_t& number, std::vector<Chunk>& chunks) {
+void cut_range(const RouteSet& routes, std::uint32_t root, std::int64_t begin, std::int64_t end,
+               std::int64_t chunk_bytes, const Border& border, std::uint32_t& number,
+               std::vector<Chunk>& chunks) {
   const std::int64_t bytes = end - begin;
-  const std::int64_t count = std::max<std::int64_t>(1, (bytes + chunk_bytes - 1) / chunk_bytes);
+  const std::int64_t count = chunks_of(bytes, chunk_bytes);
   std::int64_t at = 0;
   for (std::int64_t i = 1; i <= count; ++i) {
     const auto exact = static_cast<std::int64_t>(static_cast<__int128>(bytes) * i / count);
@@ -101,26 +112,38 @@ void cut_range(std::uint32_t root, std::int64_t begin, std::int64_t end, std::in
         chunk_bytes >= 4 * kCutAlignment ? exact / kCutAlignment * kCutAlignment : exact;
     const std::int64_t to = i == count ? bytes : border(begin + aligned) - begin;
     if (to <= at && bytes > 0) continue;
-    chunks.push_back({root, number++, begin + at, to - at});
+    chunks.push_back({root, routes.routes[root].demand_class, number++, begin + at, to - at});
     at = to;
   }
 }
 
 }  // namespace
 
+bool exceeds_transfers(const RouteSet& routes, const RouteTrees& trees, std::int64_t chunk_bytes,
+                       std::uint64_t most) {
+  std::uint64_t transfers = 0;
+  for (const std::uint32_t root : trees.roots()) {
+    for_each_piece(routes, trees, root, [&](std::int64_t begin, std::int64_t end) {
+      transfers += transfers_of(routes, trees, root, begin, end) *
+                   static_cast<std::uint64_t>(chunks_of(end - begin, chunk_bytes));
+    });
+    if (transfers > most) return true;
+  }
+  return false;
+}
+
 std::vector<Chunk> cut_chunks(const RouteSet& routes, const RouteTrees& trees,
                               std::int64_t chunk_bytes, const BlockBorders& borders) {
   std::vector<Chunk> chunks;
+  chunks.reserve(trees.roots().size());
   for (const std::uint32_t root : trees.roots()) {
     std::uint32_t number = 0;
     const auto border = [&](std::int64_t byte) {
       return borders.before(routes.routes[root].demand_class, byte);
     };
-    std::int64_t begin = routes.routes[root].begin;
-    for (const std::int64_t cut : trees.cuts(root)) {
-      cut_range(root, begin, cut, chunk_bytes, border, number, chunks);
-      begin = cut;
-    }
+    for_each_piece(routes, trees, root, [&](std::int64_t begin, std::int64_t end) {
+      cut_range(routes, root, begin, end, chunk_bytes, border, number, chunks);
+    });
   }
   return chunks;
 }

@@ -14,9 +14,10 @@ inline constexpr std::int64_t kMinChunk = std::int64_t{4} << 20;
 inline constexpr std::int64_t kMaxChunk = std::int64_t{128} << 20;
 
 struct Chunk {
-  std::uint32_t route = 0;   // the root of its route tree
-  std::uint32_t number = 0;  // within its route
-  std::int64_t begin = 0;    // byte range of the class's packed order
+  std::uint32_t route = 0;         // the root of its route tree
+  std::uint32_t demand_class = 0;  // its route's
+  std::uint32_t number = 0;        // within its route
+  std::int64_t begin = 0;          // byte range of the class's packed order
   std::int64_t bytes = 0;
 };
 
@@ -37,9 +38,10 @@ std::int64_t auto_chunk_bytes(const Fabric& fabric, const RouteSet& routes, std:
 // pass until the last transfer is through. Not clamped.
 std::int64_t auto_group_bytes(const Fabric& fabric, const RouteSet& routes, std::int64_t stages);
 
-// Transfers of the chunks, forwards and fan-out included.
-std::uint64_t count_transfers(const RouteSet& routes, const RouteTrees& trees,
-                              const std::vector<Chunk>& chunks);
+// Whether cutting into chunks of `chunk_bytes` gives more transfers than `most`, forwards and
+// fan-out included. Does not know block borders, which merge chunks.
+bool exceeds_transfers(const RouteSet& routes, const RouteTrees& trees, std::int64_t chunk_bytes,
+                       std::uint64_t most);
 
 // Cuts every route tree into equal chunks of at most `chunk_bytes`; a chunk lies either inside or
 // outside the range of each route of its tree. Chunks that are converted are cut at `borders`, and

@@ -16,6 +16,10 @@ namespace transload {
 // (measured: DeepSeek-V3 128 to 128 GPUs 0.9 % over the bound with 16, 1.2 % with 8).
 inline constexpr std::uint32_t kForwardingWindow = 16;
 
+// NCCL's own pipeline moves pieces of this order (512 KiB to 4 MiB); a piece takes 20 us at 50
+// GB/s, as long as a launch.
+inline constexpr std::int64_t kPieceBytes = std::int64_t{1} << 20;
+
 struct EmitOptions {
   Discipline discipline = Discipline::kWindows;
   std::uint32_t window = 16;
@@ -24,6 +28,8 @@ struct EmitOptions {
   bool auto_colours = false;  // `colours` is the most; short jobs have shorter groups
   std::uint32_t operations_per_group = 1024;  // issue limit of NCCL (Megatron-LM#7189: 24,000 hung)
   std::int64_t chunk_bytes = 0;               // 0: auto
+  bool stream_forwards = false;  // NICs forward a chunk while it lands, in pieces of kPieceBytes
+  bool even_order = false;       // under windows: even_order.h instead of the list schedule
   std::int64_t staging_bytes = std::int64_t{4} << 30;
 };
 

@@ -41,9 +41,13 @@ void FabricPaths::find(OpSpec& transfer) {
 
 FabricPaths::PathPair FabricPaths::between(std::int32_t rank_out, std::int32_t nic_out,
                                            std::int32_t rank_in, std::int32_t nic_in) {
-  if (crosses_pcie(topology_, rank_out, nic_out) || crosses_pcie(topology_, rank_in, nic_in))
+  if (!topology_.pcie_switches.empty() &&
+      (crosses_pcie(topology_, rank_out, nic_out) || crosses_pcie(topology_, rank_in, nic_in)))
     return make(rank_out, nic_out, rank_in, nic_in);
-  const std::pair leaves(nic_at(topology_, nic_out).leaf, nic_at(topology_, nic_in).leaf);
+  const std::uint64_t leaves =
+      static_cast<std::uint64_t>(static_cast<std::uint32_t>(nic_at(topology_, nic_out).leaf))
+          << 32 |
+      static_cast<std::uint32_t>(nic_at(topology_, nic_in).leaf);
   const auto found = of_leaves_.find(leaves);
   if (found != of_leaves_.end()) return found->second;
   return of_leaves_.emplace(leaves, make(rank_out, nic_out, rank_in, nic_in)).first->second;

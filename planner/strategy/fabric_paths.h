@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -51,8 +52,8 @@ class FabricPaths {
   PlanBuilder& builder_;
   const Topology& topology_;
   bool any_ = false;
-  std::vector<std::int32_t> nic_of_port_;  // -1: another kind of port
-  std::map<std::pair<std::int32_t, std::int32_t>, PathPair> of_leaves_;
+  std::vector<std::int32_t> nic_of_port_;                  // -1: another kind of port
+  std::unordered_map<std::uint64_t, PathPair> of_leaves_;  // by both; look-up only
   std::map<std::pair<std::vector<std::uint32_t>, std::int64_t>, std::uint32_t> paths_;
   std::map<std::pair<Kind, std::int32_t>, std::uint32_t> links_;
 };

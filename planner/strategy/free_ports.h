@@ -11,6 +11,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace transload {
@@ -54,6 +55,10 @@ class BitMatrix {
     std::uint64_t& word = words_[row * words_per_row_ + column / 64];
     const std::uint64_t bit = std::uint64_t{1} << (column % 64);
     word = value ? word | bit : word & ~bit;
+  }
+  // The bits of a row, 64 columns a word; those behind the last column are 0.
+  std::span<const std::uint64_t> row(std::size_t row) const {
+    return {words_.data() + row * words_per_row_, words_per_row_};
   }
 
  private:

@@ -31,50 +31,104 @@ class PortGroups {
   std::size_t last_ = 0;  // the last group with something in it
 };
 
+class GroupFiller {
+ public:
+  GroupFiller(std::vector<Hop>& hops, const std::vector<Chunk>& chunks, const Fabric& fabric,
+              std::span<const std::int64_t> rates, std::int64_t group_ps)
+      : hops_(hops),
+        chunks_(chunks),
+        fabric_(fabric),
+        rates_(rates),
+        group_ps_(group_ps),
+        ports_(fabric.port_rate.size()),
+        group_of_(hops.size(), kNone),
+        root_of_(hops.size(), kNoHop),
+        members_(hops.size()) {
+    for (std::uint32_t i = 0; i < hops.size(); ++i) {
+      const Hop& hop = hops[i];
+      const std::uint32_t root = hop.streams ? root_of_[hop.from] : hop.id;
+      root_of_[hop.id] = root;
+      members_[root].push_back(i);
+    }
+  }
+
+  void fill() {
+    for (std::size_t i = 0; i < hops_.size(); ++i) {
+      Hop& hop = hops_[i];
+      if (hop.streams || leads(i)) continue;  // placed with another
+      const bool led = hop.from != kNoHop && group_of_[hop.from] == kNone;
+      const std::int32_t earliest = hop.from == kNoHop ? 0 : (led ? 0 : group_of_[hop.from]) + 1;
+      if (hop.from != kNoHop && over_nvlink(hop))
+        hop.group = group_of_[hop.id] = earliest;
+      else
+        place(hop, earliest);
+      if (led) hops_[i - 1].group = group_of_[hop.from] = hop.group - 1;
+    }
+  }
+
+ private:
+  bool over_nvlink(const Hop& hop) const {
+    return fabric_.ranks[static_cast<std::size_t>(hop.source)].nvlink_out == hop.out_port;
+  }
+
+  // Brings bytes over NVLink to the rank whose NIC sends them next.
+  bool leads(std::size_t i) const {
+    const Hop& hop = hops_[i];
+    return hop.from == kNoHop && over_nvlink(hop) && i + 1 < hops_.size() &&
+           hops_[i + 1].from == hop.id && !over_nvlink(hops_[i + 1]);
+  }
+
+  std::int64_t time_at(const Hop& hop, std::int32_t port) const {
+    return duration_ps(chunks_[hop.chunk].bytes, rates_[static_cast<std::size_t>(port)]);
+  }
+  PortGroups& groups_of(std::int32_t port) { return ports_[static_cast<std::size_t>(port)]; }
+
+  // The hop, and with it all that stream what it lands: one collective, so in one group.
+  void place(Hop& root, std::int32_t earliest) {
+    const std::vector<std::uint32_t>& members = members_[root.id];
+    PortGroups& out = groups_of(root.out_port);
+    PortGroups& in = groups_of(root.in_port);
+    std::size_t group =
+        std::max({static_cast<std::size_t>(earliest), out.first_open(), in.first_open()});
+    // What leaves a holder and is to be forwarded holds a slot until then: it fills no gap far
+    // back. A forward that is forwarded again does, or chains would fall further behind with
+    // every hop.
+    if (root.forwards > 0 && root.from == kNoHop && !root.streamed) {
+      const std::size_t now = std::min(out.last(), in.last());
+      group = std::max(group, now - std::min<std::size_t>(now, 1));
+    }
+    while (!has_room(members, group)) ++group;
+    for (const std::uint32_t i : members) {
+      Hop& hop = hops_[i];
+      for (const std::int32_t port : {hop.out_port, hop.in_port})
+        groups_of(port).take(group, time_at(hop, port), group_ps_);
+      hop.group = group_of_[hop.id] = static_cast<std::int32_t>(group);
+    }
+  }
+
+  bool has_room(const std::vector<std::uint32_t>& members, std::size_t group) {
+    for (const std::uint32_t i : members)
+      for (const std::int32_t port : {hops_[i].out_port, hops_[i].in_port})
+        if (!groups_of(port).has_room(group, time_at(hops_[i], port), group_ps_)) return false;
+    return true;
+  }
+
+  std::vector<Hop>& hops_;
+  const std::vector<Chunk>& chunks_;
+  const Fabric& fabric_;
+  std::span<const std::int64_t> rates_;
+  std::int64_t group_ps_;
+  std::vector<PortGroups> ports_;
+  std::vector<std::int32_t> group_of_;               // by hop id
+  std::vector<std::uint32_t> root_of_;               // by hop id
+  std::vector<std::vector<std::uint32_t>> members_;  // by root's hop id: places in `hops`
+};
+
 }  // namespace
 
 void fill_groups(std::vector<Hop>& hops, const std::vector<Chunk>& chunks, const Fabric& fabric,
                  std::span<const std::int64_t> rates, std::int64_t group_ps) {
-  const auto over_nvlink = [&](const Hop& hop) {
-    return fabric.ranks[static_cast<std::size_t>(hop.source)].nvlink_out == hop.out_port;
-  };
-  std::vector<PortGroups> ports(fabric.port_rate.size());
-  std::vector<std::int32_t> group_of(hops.size(), kNone);  // by hop id
-  for (std::size_t i = 0; i < hops.size(); ++i) {
-    Hop& hop = hops[i];
-    const bool leads = hop.from == kNoHop && over_nvlink(hop) && i + 1 < hops.size() &&
-                       hops[i + 1].from == hop.id && !over_nvlink(hops[i + 1]);
-    if (leads) continue;  // placed with the transfer that it serves
-    const bool led = hop.from != kNoHop && group_of[hop.from] == kNone;
-    const std::int32_t earliest = hop.from == kNoHop ? 0 : (led ? 0 : group_of[hop.from]) + 1;
-    if (hop.from != kNoHop && over_nvlink(hop)) {
-      hop.group = earliest;
-    } else {
-      PortGroups& out = ports[static_cast<std::size_t>(hop.out_port)];
-      PortGroups& in = ports[static_cast<std::size_t>(hop.in_port)];
-      const auto time_at = [&](std::int32_t port) {
-        return duration_ps(chunks[hop.chunk].bytes, rates[static_cast<std::size_t>(port)]);
-      };
-      const std::int64_t out_ps = time_at(hop.out_port);
-      const std::int64_t in_ps = time_at(hop.in_port);
-      std::size_t group =
-          std::max({static_cast<std::size_t>(earliest), out.first_open(), in.first_open()});
-      // What leaves a holder and is to be forwarded holds a slot until then: it fills no gap far
-      // back. A forward that is forwarded again does, or chains would fall further behind with
-      // every hop.
-      if (hop.forwards > 0 && hop.from == kNoHop) {
-        const std::size_t now = std::min(out.last(), in.last());
-        group = std::max(group, now - std::min<std::size_t>(now, 1));
-      }
-      while (!out.has_room(group, out_ps, group_ps) || !in.has_room(group, in_ps, group_ps))
-        ++group;
-      out.take(group, out_ps, group_ps);
-      in.take(group, in_ps, group_ps);
-      hop.group = static_cast<std::int32_t>(group);
-    }
-    group_of[hop.id] = hop.group;
-    if (led) hops[i - 1].group = group_of[hop.from] = hop.group - 1;
-  }
+  GroupFiller(hops, chunks, fabric, rates, group_ps).fill();
 }
 
 }  // namespace transload

@@ -16,7 +16,8 @@ namespace transload {
 
 // Sets the group of every hop; `hops` in list order, landings before their forwards. `group_ps`:
 // time that a group has at each port, at `rates` (bytes/s by port). NVLink forwards need no room:
-// they are issued in the group after their landing's.
+// they are issued in the group after their landing's. What streams goes
+// into the group of what it streams from.
 void fill_groups(std::vector<Hop>& hops, const std::vector<Chunk>& chunks, const Fabric& fabric,
                  std::span<const std::int64_t> rates, std::int64_t group_ps);
 

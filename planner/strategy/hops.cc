@@ -4,6 +4,7 @@
 
 #include "common/check.h"
 #include "common/units.h"
+#include "planner/strategy/even_order.h"
 #include "planner/strategy/group_fill.h"
 #include "planner/strategy/list_order.h"
 
@@ -18,8 +19,13 @@ std::uint32_t short_run(std::int64_t bytes) {
 class HopMaker {
  public:
   HopMaker(ClassRuns& runs, const Fabric& fabric, const RouteSet& routes, const RouteTrees& trees,
-           const std::vector<Chunk>& chunks)
-      : runs_(runs), fabric_(fabric), routes_(routes), trees_(trees), chunks_(chunks) {}
+           const std::vector<Chunk>& chunks, bool stream_forwards)
+      : runs_(runs),
+        fabric_(fabric),
+        routes_(routes),
+        trees_(trees),
+        chunks_(chunks),
+        stream_forwards_(stream_forwards) {}
 
   std::vector<Hop> make() {
     for (std::uint32_t c = 0; c < chunks_.size(); ++c) add_route(c, chunks_[c].route, kNoHop);
@@ -33,6 +39,8 @@ class HopMaker {
     const std::uint32_t id =
         add_hop(number, from, route.source, route.landing, {route.out_port, route.in_port});
     hops_[id].wanted = route.wanted;
+    if (stream_forwards_ && from != kNoHop && over_nic(hops_[id]) && over_nic(hops_[from]))
+      hops_[id].streams = hops_[from].streamed = true;
     if (from == kNoHop) {
       const RangeRuns at =
           runs_.on_rank(route.demand_class, chunk.begin, chunk.bytes, route.source, Side::kSource);
@@ -51,6 +59,10 @@ class HopMaker {
         add_route(number, child, id);
     }
     land(id);
+  }
+
+  bool over_nic(const Hop& hop) const {
+    return fabric_.port_network[static_cast<std::size_t>(hop.out_port)] != kNone;
   }
 
   std::uint32_t add_hop(std::uint32_t number, std::uint32_t from, Rank source, Rank destination,
@@ -80,8 +92,8 @@ class HopMaker {
       return;
     }
     const Chunk& chunk = chunks_[hop.chunk];
-    const RangeRuns at = runs_.on_rank(routes_.routes[chunk.route].demand_class, chunk.begin,
-                                       chunk.bytes, hop.destination, Side::kDestination);
+    const RangeRuns at = runs_.on_rank(chunk.demand_class, chunk.begin, chunk.bytes,
+                                       hop.destination, Side::kDestination);
     hop.lands |= !at.single;
     hop.unpack_run = short_run(at.mean_run);
   }
@@ -91,6 +103,7 @@ class HopMaker {
   const RouteSet& routes_;
   const RouteTrees& trees_;
   const std::vector<Chunk>& chunks_;
+  bool stream_forwards_;
   std::vector<Hop> hops_;
 };
 
@@ -126,7 +139,7 @@ class HopOrder {
         continue;
       }
       job_of[hop.id] = static_cast<std::uint32_t>(jobs_.size());
-      jobs_.push_back({hop.out_port, hop.in_port, chunks[hop.chunk].bytes, before});
+      jobs_.push_back({hop.out_port, hop.in_port, chunks[hop.chunk].bytes, before, hop.streams});
       hop_of_job_.push_back(hop.id);
     }
     link_followers();
@@ -253,8 +266,10 @@ std::int64_t largest(const std::vector<Chunk>& chunks) {
 OrderedHops order_hops(ClassRuns& runs, const Fabric& fabric, const RouteSet& routes,
                        const RouteTrees& trees, const std::vector<Chunk>& chunks,
                        const EmitOptions& options) {
-  const std::vector<Hop> made = HopMaker(runs, fabric, routes, trees, chunks).make();
+  const std::vector<Hop> made =
+      HopMaker(runs, fabric, routes, trees, chunks, options.stream_forwards).make();
   const bool grouped = options.discipline == Discipline::kGroups;
+  if (options.even_order && !grouped) return even_order(made, chunks, fabric, options.window);
   ForwardRules rules;
   rules.held_landings = grouped ? options.colours : options.window;
   const std::int64_t group_ps = options.colours * duration_ps(largest(chunks), fabric.slowest_nic);

@@ -28,6 +28,8 @@ struct Hop {
   std::uint16_t depth = 1;     // 1: leaves a holder, 2: forwards that, ...
   std::uint16_t forwards = 0;  // hops that hand on what this one lands
   bool packs = false;          // gathered into a send slot first
+  bool streams = false;        // moves on what `from` lands while it lands
+  bool streamed = false;       // `from` of one that streams
   bool lands = false;          // lands in a slot, for an unpack or for forwards
   bool wanted = true;          // the destination wants the bytes
   std::uint32_t pack_run = 0;

@@ -3,9 +3,10 @@
 // One-port model: a port carries one transfer per unit at a time. Whenever a source port is idle it
 // takes, among its pending transfers whose destination port is idle, one towards the destination
 // with the most bytes left; a destination port that becomes idle likewise picks the source with the
-// most bytes left. A forward joins the pending transfers when what it forwards has landed; forwards
-// that make room at a full port go first, and what nobody forwards is kept for the end. At most
-// twice the optimum by theory, within a few percent in practice (docs/ordering.md). Integers only.
+// most bytes left. A forward joins the pending transfers when what it forwards has landed (or
+// begins to land, where it streams); forwards that make room at a full port go first, and what
+// nobody forwards is kept for the end. At most twice the optimum by theory, within a few percent in
+// practice (docs/ordering.md). Integers only.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@ struct PortJob {
   std::int32_t in_port = 0;
   std::int64_t bytes = 0;
   std::uint32_t after = kNoJob;  // the job that must end before this one starts
+  bool streams = false;          // it may start as soon as `after` has, but ends no earlier
 };
 
 // Which of several good ideas for forwards apply; none is best for every job, so callers try some.

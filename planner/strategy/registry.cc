@@ -8,49 +8,18 @@
 #include "planner/strategy/awex.h"
 #include "planner/strategy/checkpoint_engine.h"
 #include "planner/strategy/gather_broadcast.h"
-#include "planner/strategy/helper_ranks.h"
 #include "planner/strategy/m2n/m2n.h"
 #include "planner/strategy/megatron.h"
 #include "planner/strategy/nemo_hybrid.h"
 #include "planner/strategy/p2p.h"
+#include "planner/strategy/portfolio.h"
 #include "planner/strategy/routes.h"
 #include "planner/strategy/shard_rows.h"
-#include "planner/strategy/transload/assign.h"
-#include "planner/strategy/transload/peers.h"
-#include "planner/strategy/transload/rails.h"
-#include "topologies/paths.h"
 
 namespace transload {
 namespace {
 
 constexpr std::uint32_t kDefaultColours = 16;
-
-// The network's and the job's own limits, which the assignment does not know.
-RouteSet within_limits(RouteSet routes, const Job& job, const PlanningInput& input,
-                       const Fabric& fabric, const TransloadOptions& options) {
-  routes =
-      fit_to_network(std::move(routes), job.problem, input.demand, job.topology, fabric, options);
-  if (!job.options.max_peers) return routes;
-  return limit_peers(std::move(routes), job.problem, input.demand, job.topology, fabric, options,
-                     *job.options.max_peers);
-}
-
-// Groups forward late: there relays must pay for themselves, and fewer of them do.
-template <std::int64_t relay_use>
-RouteSet balanced_routes(const Job& job, const PlanningInput& input, const StrategyChoice&,
-                         const Fabric& fabric) {
-  const TransloadOptions options{may_help(job), input.wire_bound_ps, relay_use};
-  return within_limits(assign_balanced(job.problem, input.demand, fabric, options), job, input,
-                       fabric, options);
-}
-
-Plan plan_transload(const Job& job, const PlanningInput& input, const StrategyChoice& strategy,
-                    PlanHeader header) {
-  const AssignRoutes assign = header.discipline == Discipline::kGroups
-                                  ? balanced_routes<kRelayUseInGroups>
-                                  : balanced_routes<kRelayUse>;
-  return plan_routes(job, input, strategy, std::move(header), assign, 0, helper_ranks(job));
-}
 
 // A strategy that is a rule of routes and a window.
 template <AssignRoutes assign, std::uint32_t window>
@@ -139,19 +108,25 @@ EmitOptions emit_options(const Job& job, Discipline discipline, std::uint32_t wi
 }
 
 Plan plan_routes(const Job& job, const PlanningInput& input, const StrategyChoice& strategy,
-                 PlanHeader header, AssignRoutes assign, std::uint32_t window,
-                 std::span<const Rank> helpers) {
+                 PlanHeader header, AssignRoutes assign, std::uint32_t window) {
   PlanBuilder builder;
-  const Fabric fabric = add_fabric(builder, job.topology, job.problem, helpers);
-  add_tensors_and_shards(builder, job.problem);
+  const Fabric fabric = add_fabric(builder, job.topology, job.problem);
   const RouteSet routes = assign(job, input, strategy, fabric);
   const EmitOptions options = emit_options(job, header.discipline, window);
+  return seal_routes(builder, job, input, fabric, routes, options, std::move(header));
+}
+
+Plan seal_routes(PlanBuilder& builder, const Job& job, const PlanningInput& input,
+                 const Fabric& fabric, const RouteSet& routes, const EmitOptions& options,
+                 PlanHeader header) {
+  add_tensors_and_shards(builder, job.problem);
   const EmitResult result =
       emit_routes(builder, job.problem, input.demand, fabric, routes, options);
   header.window = result.window;
   header.colours_per_group = result.colours;
   header.operations_per_group = options.operations_per_group;
   header.chunk_bytes = static_cast<std::uint64_t>(result.chunk_bytes);
+  if (options.stream_forwards) header.piece_bytes = static_cast<std::uint64_t>(kPieceBytes);
   return builder.seal(header);
 }
 

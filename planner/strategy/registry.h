@@ -37,11 +37,15 @@ using AssignRoutes = RouteSet (*)(const Job&, const PlanningInput&, const Strate
 inline constexpr std::uint32_t kDefaultWindow = 8;
 
 // Plans the routes of `assign` with the common chunks, order and staging. `window` is the system's
-// own in-flight rule; 0: the job's, else kDefaultWindow. `helpers`: ranks beside the job's that the
-// routes may use.
+// own in-flight rule; 0: the job's, else kDefaultWindow.
 Plan plan_routes(const Job& job, const PlanningInput& input, const StrategyChoice& strategy,
-                 PlanHeader header, AssignRoutes assign, std::uint32_t window,
-                 std::span<const Rank> helpers = {});
+                 PlanHeader header, AssignRoutes assign, std::uint32_t window);
+
+// Cuts, orders and stages the routes and seals the plan, in a builder that has nothing but the
+// fabric.
+Plan seal_routes(PlanBuilder& builder, const Job& job, const PlanningInput& input,
+                 const Fabric& fabric, const RouteSet& routes, const EmitOptions& options,
+                 PlanHeader header);
 
 // How the routes of a job are cut, ordered and staged under its options.
 EmitOptions emit_options(const Job& job, Discipline discipline, std::uint32_t window);

@@ -21,6 +21,35 @@ std::int32_t PortLoads::least(const std::vector<std::int32_t>& ports) const {
                            [&](std::int32_t a, std::int32_t b) { return of(a) < of(b); });
 }
 
+std::int64_t most_loaded_ps(const RouteSet& set, const Fabric& fabric) {
+  std::vector<std::int64_t> bytes(fabric.port_rate.size(), 0);
+  for (const Route& route : set.routes) {
+    const std::int64_t length = route.end - route.begin;
+    bytes[static_cast<std::size_t>(route.out_port)] += length;
+    bytes[static_cast<std::size_t>(route.in_port)] += length;
+    const RankPorts& landing = fabric.ranks[static_cast<std::size_t>(route.landing)];
+    for (std::uint32_t i = 0; i < route.fan_out_count; ++i) {
+      const Rank to = set.fan_out[route.fan_out_first + i];
+      bytes[static_cast<std::size_t>(landing.nvlink_out)] += length;
+      bytes[static_cast<std::size_t>(fabric.ranks[static_cast<std::size_t>(to)].nvlink_in)] +=
+          length;
+    }
+  }
+  std::int64_t most = 0;
+  for (std::size_t port = 0; port < bytes.size(); ++port)
+    most = std::max(most, duration_ps(bytes[port], fabric.port_rate[port]));
+  return most;
+}
+
+bool forwards_over_network(const RouteSet& set, const Fabric& fabric) {
+  const auto over_nic = [&](const Route& route) {
+    return fabric.port_network[static_cast<std::size_t>(route.out_port)] != kNone;
+  };
+  return std::any_of(set.routes.begin(), set.routes.end(), [&](const Route& route) {
+    return route.parent != kNoRoute && over_nic(route) && over_nic(set.routes[route.parent]);
+  });
+}
+
 namespace {
 
 // The least loaded NICs of two ranks that reach each other: the sender's decides first.

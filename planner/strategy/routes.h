@@ -61,6 +61,12 @@ class PortLoads {
   std::vector<std::int64_t> ps_;
 };
 
+// Picoseconds of the most loaded port, fan-out included: no schedule of the routes is shorter.
+std::int64_t most_loaded_ps(const RouteSet& routes, const Fabric& fabric);
+
+// Whether a landing is forwarded over the network.
+bool forwards_over_network(const RouteSet& routes, const Fabric& fabric);
+
 // The port of `source` that leads to `landing` (NVLink inside a domain, the less loaded NIC
 // otherwise), and the port it arrives at.
 struct PortPair {

@@ -14,9 +14,14 @@ namespace transload {
 namespace {
 
 constexpr std::array<std::string_view, kWorkUnits> kNames = {
-    "refit",     "tensor", "call",         "rest-tensor",   "bucket",
-    "stage",     "byte",   "stage-tensor", "stage-byte",    "landed-byte",
-    "held-byte", "scale",  "turn-byte",    "crossing-byte", "transport"};
+    "refit",     "tensor",   "call",         "rest-tensor",   "bucket",
+    "stage",     "byte",     "stage-tensor", "stage-byte",    "landed-byte",
+    "held-byte", "scale",    "turn-byte",    "crossing-byte", "transposed-byte",
+    "call-rank", "transport"};
+
+// Below this M2N's inner runs are transposed away (NVIDIA/nccl-extensions 5e56f56,
+// CROSS_DIM_TRANSPOSE_THRESHOLD).
+constexpr double kNarrowRun = 256 * 1024;
 
 constexpr std::array<std::string_view, 5> kProjections = {
     "gate_proj.weight", "up_proj.weight", "down_proj.weight", "experts.gate_up_proj",
@@ -105,6 +110,19 @@ void count_tensors(const Plan& plan, HostWork& work) {
   work[WorkUnit::kCall] = static_cast<double>(calls.size());
 }
 
+struct Stage {
+  double tensors = 0;
+  double bytes = 0;
+  double ranks = 0;             // of the trainer
+  std::set<std::string> calls;  // one per name, the experts of a layer together
+};
+
+std::vector<bool> ranks_of(const Plan& plan, Side side) {
+  std::vector<bool> holds(plan.ranks(), false);
+  for_each_shard(plan, side, [&](std::size_t rank, std::uint64_t) { holds[rank] = true; });
+  return holds;
+}
+
 void count_stages(const Plan& plan, HostWork& work) {
   constexpr std::size_t kNobody = SIZE_MAX;
   RankSets sets(plan.ranks());
@@ -118,18 +136,74 @@ void count_stages(const Plan& plan, HostWork& work) {
         sets.join(first, rank);
     }
   });
-  std::vector<double> tensors(plan.ranks(), 0);
-  std::vector<double> bytes(plan.ranks(), 0);
+  std::vector<Stage> stages(plan.ranks());
   for (std::size_t tensor = 0; tensor < plan.tensors(); ++tensor) {
     if (holder[tensor] == kNobody) continue;
-    const std::size_t stage = sets.of(holder[tensor]);
-    ++tensors[stage];
-    bytes[stage] += tensor_bytes(plan, tensor);
+    Stage& stage = stages[sets.of(holder[tensor])];
+    ++stage.tensors;
+    stage.bytes += tensor_bytes(plan, tensor);
+    stage.calls.insert(stacked(std::string_view(&plan.names[plan.tensor_name[tensor]])));
   }
-  for (std::size_t stage = 0; stage < plan.ranks(); ++stage) {
-    if (tensors[stage] > 0) ++work[WorkUnit::kStage];
-    work[WorkUnit::kStageTensor] = std::max(work[WorkUnit::kStageTensor], tensors[stage]);
-    work[WorkUnit::kStageByte] = std::max(work[WorkUnit::kStageByte], bytes[stage]);
+  const std::vector<bool> sources = ranks_of(plan, Side::kSource);
+  for (std::size_t rank = 0; rank < plan.ranks(); ++rank)
+    if (sources[rank]) ++stages[sets.of(rank)].ranks;
+  const std::vector<bool> destinations = ranks_of(plan, Side::kDestination);
+  const auto receivers =
+      static_cast<double>(std::count(destinations.begin(), destinations.end(), true));
+  for (const Stage& stage : stages) {
+    if (stage.tensors > 0) ++work[WorkUnit::kStage];
+    const auto raise = [&](WorkUnit unit, double count) {
+      work[unit] = std::max(work[unit], count);
+    };
+    raise(WorkUnit::kStageTensor, stage.tensors);
+    raise(WorkUnit::kStageByte, stage.bytes);
+    raise(WorkUnit::kCallRank, static_cast<double>(stage.calls.size()) * (stage.ranks + receivers));
+  }
+}
+
+double extent_along(const Plan& plan, std::uint64_t row, std::size_t dimension) {
+  const std::uint64_t at = plan.shard_box[row] + 2 * dimension;
+  return static_cast<double>(plan.bounds[at + 1] - plan.bounds[at]);
+}
+
+// Whether a shard holds only a part of its tensors' last dimension, of at least two.
+bool cuts_last(const Plan& plan, std::uint64_t row) {
+  const std::size_t tensor = plan.shard_tensor_first[row];
+  const std::size_t dims = plan.tensor_dims[tensor];
+  return dims >= 2 && extent_along(plan, row, dims - 1) <
+                          static_cast<double>(plan.extents[plan.tensor_shape[tensor] + dims - 1]);
+}
+
+bool narrow(const Plan& plan, std::uint64_t row) {
+  const std::size_t tensor = plan.shard_tensor_first[row];
+  return cuts_last(plan, row) && extent_along(plan, row, plan.tensor_dims[tensor] - 1) *
+                                         dtype_bits(static_cast<DType>(plan.tensor_dtype[tensor])) /
+                                         8 <
+                                     kNarrowRun;
+}
+
+// Both sides transpose: senders what they hold, receivers what has landed.
+void count_transposes(const Plan& plan, HostWork& work) {
+  std::vector<bool> transposed(plan.tensors(), false);
+  const auto each = [&](Side side, auto&& visit) {
+    for_each_shard(plan, side, [&](std::size_t rank, std::uint64_t row) {
+      for (std::uint32_t i = 0; i < plan.shard_tensor_count[row]; ++i)
+        visit(rank, row, plan.shard_tensor_first[row] + i);
+    });
+  };
+  each(Side::kDestination, [&](std::size_t, std::uint64_t row, std::size_t tensor) {
+    if (narrow(plan, row)) transposed[tensor] = true;
+  });
+  each(Side::kSource, [&](std::size_t, std::uint64_t row, std::size_t tensor) {
+    if (cuts_last(plan, row)) transposed[tensor] = false;
+  });
+  for (const Side side : {Side::kSource, Side::kDestination}) {
+    std::vector<double> bytes(plan.ranks(), 0);
+    each(side, [&](std::size_t rank, std::uint64_t row, std::size_t tensor) {
+      if (transposed[tensor]) bytes[rank] += shard_bytes(plan, row) / plan.shard_tensor_count[row];
+    });
+    if (!bytes.empty())
+      work[WorkUnit::kTransposedByte] += *std::max_element(bytes.begin(), bytes.end());
   }
 }
 
@@ -161,6 +235,7 @@ HostWork host_work(const Plan& plan) {
   count_tensors(plan, work);
   count_stages(plan, work);
   count_buckets(plan, work);
+  count_transposes(plan, work);
   work[WorkUnit::kLandedByte] = largest_rank(plan, Side::kDestination);
   work[WorkUnit::kHeldByte] = largest_rank(plan, Side::kSource);
   work[WorkUnit::kTurnByte] = work[WorkUnit::kHeldByte] * work[WorkUnit::kStage];

@@ -28,9 +28,13 @@ enum class WorkUnit : unsigned char {
   kScale,         // tensors in 8-bit floats, each with a tensor of scales that travels beside it
   kTurnByte,      // of the source rank with most, times the trainer's stages: what is sent in turns
   kCrossingByte,  // payload, where no node of the trainer holds all of it: gathers cross nodes
-  kTransport,     // seconds of the simulated transport
+  kTransposedByte,  // of the source and of the destination rank with most: weights that receivers
+                    // cut along the last dimension, into runs below 256 KiB, and senders do not
+  kCallRank,        // calls of a stage, the experts of a layer stacked in one, times the ranks of
+                    // its communicator (the stage's and all receivers'); of the largest stage
+  kTransport,       // seconds of the simulated transport
 };
-inline constexpr std::size_t kWorkUnits = 15;
+inline constexpr std::size_t kWorkUnits = 17;
 
 std::string_view name_of(WorkUnit unit);
 

@@ -30,7 +30,8 @@ bool is_host_work(const Plan& plan, OpId op, OpRole role) {
 
 }  // namespace
 
-std::vector<PhaseTime> phase_times(const Plan& plan, const OpTimes& times) {
+std::vector<PhaseTime> phase_times(const Plan& plan, const OpTimes& times,
+                                   const std::vector<OpId>& critical_path) {
   std::vector<PhaseTime> all(kRoles);
   for (OpId op = 0; op < plan.operations(); ++op) {
     PhaseTime& phase = all[static_cast<std::size_t>(op_role(plan, op))];
@@ -39,6 +40,12 @@ std::vector<PhaseTime> phase_times(const Plan& plan, const OpTimes& times) {
     phase.finish_s = std::max(phase.finish_s, times.finish_s[op]);
     if (moves_bytes(plan, op)) phase.bytes += plan.op_bytes[op];
     ++phase.operations;
+  }
+  double until_s = 0;
+  for (const OpId op : critical_path) {
+    all[static_cast<std::size_t>(op_role(plan, op))].critical_s +=
+        std::max(0.0, times.finish_s[op] - until_s);
+    until_s = std::max(until_s, times.finish_s[op]);
   }
   std::vector<PhaseTime> phases;
   for (int role = 0; role < kRoles; ++role) {

@@ -7,8 +7,10 @@
 
 namespace transload {
 
-// One entry per role that occurs, in the order of OpRole.
-std::vector<PhaseTime> phase_times(const Plan& plan, const OpTimes& times);
+// One entry per role that occurs, in the order of OpRole. An operation of the critical path adds
+// the time from the end of the one before it to its own end.
+std::vector<PhaseTime> phase_times(const Plan& plan, const OpTimes& times,
+                                   const std::vector<OpId>& critical_path);
 
 // Per rank, NaN where it has no weights on that side: end of the last operation that reads its
 // source shards or is its export work; end of the last that writes its destination shards or is its

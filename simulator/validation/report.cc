@@ -6,6 +6,9 @@
 #include <map>
 #include <tuple>
 
+#include "common/home.h"
+#include "common/yaml.h"
+
 namespace transload {
 namespace {
 
@@ -14,6 +17,15 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// By id of a measurement.
+std::map<std::string, std::string> explanations() {
+  std::map<std::string, std::string> found;
+  const YamlValue file =
+      YamlValue::from_file(transload_home() + "/simulator/validation/far_off.yaml");
+  for (const auto& [id, text] : file.map().entries()) found[id] = text.text();
+  return found;
 }
 
 class Validation {
@@ -27,6 +39,8 @@ class Validation {
     predict();
     summarise();
     pair_strategies();
+    explain();
+    cover_frameworks();
   }
 
  private:
@@ -143,6 +157,30 @@ class Validation {
         report_.pairs.push_back({faster.replay.id, slower.replay.id,
                                  faster.prediction.refit_s < slower.prediction.refit_s});
       }
+  }
+
+  void explain() {
+    const std::map<std::string, std::string> known = explanations();
+    for (ValidatedRow& row : report_.rows)
+      if (const auto found = known.find(row.replay.id);
+          std::abs(row.error) > kFarOff && found != known.end())
+        row.explanation = found->second;
+  }
+
+  void cover_frameworks() {
+    for (const std::string& name : calibrated_frameworks()) {
+      FrameworkCoverage coverage;
+      coverage.framework = name;
+      coverage.constants = load_calibration(name).costs.size();
+      for (const Measurement& row : report_.measurements)
+        coverage.measurements += row.framework == name;
+      for (const ValidatedRow& row : report_.rows)
+        if (row.replay.framework == name) {
+          ++coverage.predicted;
+          coverage.fitted += row.fitted;
+        }
+      report_.frameworks.push_back(std::move(coverage));
+    }
   }
 
   ValidationReport& report_;

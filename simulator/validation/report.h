@@ -24,7 +24,13 @@ struct ValidatedRow {
   double leave_one_out_error = 0;
   double naive_error = 0;
   std::optional<double> interpolated_error;
+  // Of a row that is far off: which published fact is missing, or what we leave out
+  // (simulator/validation/far_off.yaml); empty where nobody has found out.
+  std::string explanation;
 };
+
+// Rows whose error is larger are far off.
+inline constexpr double kFarOff = 0.25;
 
 // Rows of one class and framework, or of one class over all frameworks (framework empty).
 struct ClassSummary {
@@ -52,14 +58,24 @@ struct SkippedRow {
   bool predictable = false;
 };
 
+// What stands behind `framework: NAME`.
+struct FrameworkCoverage {
+  std::string framework;
+  std::size_t constants = 0;
+  std::size_t measurements = 0;  // of the file
+  std::size_t predicted = 0;     // of them
+  std::size_t fitted = 0;        // of the predicted ones, those that constants were fitted on
+};
+
 struct ValidationReport {
   std::vector<Measurement> measurements;
   std::vector<ValidatedRow> rows;
   std::vector<ClassSummary> classes;
   std::vector<StrategyPair> pairs;
   std::vector<SkippedRow> skipped;
-  std::vector<Calibration> calibrations;  // used, by framework
-  std::size_t predictable = 0;            // rows so marked
+  std::vector<Calibration> calibrations;      // used, by framework
+  std::vector<FrameworkCoverage> frameworks;  // all that are known, by name
+  std::size_t predictable = 0;                // rows so marked
 };
 
 struct ValidationOptions {

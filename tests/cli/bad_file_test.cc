@@ -107,7 +107,7 @@ TEST_F(BadArguments, Commands) {
 
 TEST_F(BadArguments, OptionsOfLaterVersionsAreUnknown) {
   expect_refused({"run", job(), "--fit-ranks"}, {"--fit-ranks"});
-  expect_refused({"run", job(), "--backend", "mpi"}, {"--backend", "mpi", "host"});
+  expect_refused({"run", job(), "--backend", "cuda"}, {"--backend", "cuda", "host"});
 }
 
 TEST_F(BadArguments, Values) {

@@ -36,6 +36,15 @@ TEST_F(SimulateTest, OtherTrafficTakesItsShareOfPlanAndBound) {
   EXPECT_THAT(json["conditions"].dump(), HasSubstr("takes 50 % of every NIC"));
 }
 
+TEST_F(SimulateTest, NamesTheEngineAndTakesTheOther) {
+  EXPECT_EQ(simulate({})["engine"], "simgrid") << "small plans";
+  const Json ours = simulate({"--engine", "max-min"});
+  EXPECT_EQ(ours["engine"], "max-min");
+  EXPECT_NEAR(ours["refit_s"].get<double>(), simulate({})["refit_s"].get<double>(), 1e-6);
+  expect_refused({"simulate", write("one.yaml", kOneSecond), "--engine", "ns3"},
+                 {"--engine", "max-min"});
+}
+
 TEST_F(SimulateTest, ASlowNicIsPlannedFor) {
   const Json json = simulate({"--fault", "node0.nic0=0.25"});
   EXPECT_NEAR(json["refit_s"].get<double>(), 4, 0.04);

@@ -44,7 +44,7 @@ constexpr double kMoved = 3.0 * 4096 * 4096;  // two bytes read, one written per
 TEST(Convert, RunsAtTheRateOfItsKernels) {
   const Plan plan = convert_plan(500'000, 0);
   EXPECT_NEAR(simulate(plan, {}).refit_s, kMoved / 500e9, 1e-9);
-  EXPECT_NEAR(estimate_seconds(plan), kMoved / 500e9, 1e-9);
+  EXPECT_NEAR(closed_form_seconds(plan), kMoved / 500e9, 1e-9);
 }
 
 // A model that states no rate converts as it copies.

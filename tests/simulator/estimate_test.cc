@@ -22,7 +22,7 @@ TEST(Estimate, IsTheBusiestPortBehindItsFill) {
   sketch.transfer(0, out, 1, in, kSecond);
   sketch.transfer(0, out, 1, in, 2 * kSecond);
   sketch.transfer(2, sketch.nic_out(2, port), 1, sketch.nic_in(1, port), 2 * kSecond);
-  EXPECT_NEAR(estimate_seconds(sketch.seal()), 3.015, 1e-9);
+  EXPECT_NEAR(closed_form_seconds(sketch.seal()), 3.015, 1e-9);
 }
 
 // 1000 empty transfers: 10 s of launches in one lane, then the last one's latency of 5 ms.
@@ -33,7 +33,7 @@ TEST(Estimate, CountsLaunchesOfALane) {
   const std::int32_t in = sketch.nic_in(1);
   for (int i = 0; i < 1000; ++i) sketch.transfer(0, out, 1, in, 0);
   const Plan plan = sketch.seal();
-  EXPECT_NEAR(estimate_seconds(plan), 10.005, 1e-9);
+  EXPECT_NEAR(closed_form_seconds(plan), 10.005, 1e-9);
   EXPECT_NEAR(simulate(plan, {.exact = true}).refit_s, 10.005, 1e-9);
 }
 
@@ -53,7 +53,7 @@ TEST(Estimate, CountsHostTimeOfCopiesAsLaunch) {
     const Plan plan = sketch.seal();
     const double expected = with_host_time ? 0.45 : 0.201;
     EXPECT_NEAR(simulate(plan, {.exact = true}).refit_s, expected, 1e-9);
-    EXPECT_NEAR(estimate_seconds(plan), expected, 1e-9);
+    EXPECT_NEAR(closed_form_seconds(plan), expected, 1e-9);
   }
 }
 
@@ -66,7 +66,7 @@ TEST(Estimate, HostTimeIsOfCopiesAndHostWorkOnly) {
   tables.op_cost_ps[send] = 100 * kMillisecondPs;
   plan = seal_plan(plan.header(), tables);
   EXPECT_NEAR(simulate(plan, {.exact = true}).refit_s, 1.0, 1e-9);
-  EXPECT_NEAR(estimate_seconds(plan), 1.0, 1e-9);
+  EXPECT_NEAR(closed_form_seconds(plan), 1.0, 1e-9);
 }
 
 // Two exports of 2 s on a host port of window 1, a fence, a transfer of 1 s, a fence, a load of 3
@@ -88,7 +88,7 @@ TEST(Estimate, AddsHostWorkAndStretchesBetweenFences) {
   sketch.after(sent, send);
   sketch.after(load, sent);
   const Plan plan = sketch.seal();
-  EXPECT_NEAR(estimate_seconds(plan), 8.0, 1e-9);
+  EXPECT_NEAR(closed_form_seconds(plan), 8.0, 1e-9);
   EXPECT_NEAR(simulate(plan, {.exact = true}).refit_s, 8.0, 1e-9);
 }
 
@@ -137,7 +137,7 @@ TEST(Estimate, StreamHopsOnlyAddTheirFill) {
     last = hop;
   }
   // 2 x (10 ms + a piece of 100 ms) until the last hop starts, its own 10 ms and 1 s.
-  EXPECT_NEAR(estimate_seconds(sketch.seal()), 1.23, 1e-9);
+  EXPECT_NEAR(closed_form_seconds(sketch.seal()), 1.23, 1e-9);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The replay against an independent simulator, on random plans.
+// Both engines of the replay against an independent simulator, on random plans.
 #include "tests/simulator/fluid_oracle.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 class RandomPlan {
  public:
   RandomPlan(std::uint32_t seed, Discipline discipline)
-      : random_(seed), ranks_(pick(2, 7)), sketch_(ranks_) {
+      : random_(seed), ranks_(pick(2, 7)), sketch_(ranks_, {{128, 250'000}, {1024, 900'000}}) {
     sketch_.header().discipline = discipline;
     for (int rank = 0; rank < ranks_; ++rank) add_ports(rank);
     for (int operations = pick(5, 60); operations > 0; --operations) add_operation();
@@ -33,7 +33,8 @@ class RandomPlan {
   PortSketch random_port(std::int64_t rate) {
     return {.rate = rate * pick(1, 4),
             .window = static_cast<std::uint32_t>(pick(1, 4)),
-            .latency_ps = pick(0, 2) * 1'234'567'891LL};
+            .latency_ps = pick(0, 2) * 1'234'567'891LL,
+            .occupancy_ps = pick(0, 2) * 123'456'789LL};
   }
 
   void add_ports(int rank) {
@@ -66,7 +67,8 @@ class RandomPlan {
     const std::int32_t group = count_ / 6;
     OpId op = 0;
     if (pick(0, 3) == 0) {
-      op = sketch_.copy(OpRole::kLocal, source, pick(0, 1) == 0 ? from.pack : from.unpack, bytes);
+      op = sketch_.copy(OpRole::kLocal, source, pick(0, 1) == 0 ? from.pack : from.unpack, bytes,
+                        pick(0, 1) == 0 ? 0 : 256);
     } else {
       const int destination = (source + pick(1, ranks_ - 1)) % ranks_;
       const Ports& to = ports_[static_cast<std::size_t>(destination)];
@@ -91,10 +93,13 @@ void expect_same_times(Discipline discipline) {
     SCOPED_TRACE(seed);
     const Plan plan = RandomPlan(seed, discipline).seal();
     const std::vector<double> expected = FluidOracle(plan).run();
-    const SimulationResult result = simulate(plan, {.exact = true});
-    for (OpId op = 0; op < plan.operations(); ++op)
-      ASSERT_NEAR(result.times.finish_s[op], expected[op], 1e-6 * expected[op])
-          << "operation " << op;
+    for (const ReplayEngine engine : {ReplayEngine::kSimGrid, ReplayEngine::kMaxMin}) {
+      SCOPED_TRACE(name_of(engine));
+      const SimulationResult result = simulate(plan, {.exact = true, .engine = engine});
+      for (OpId op = 0; op < plan.operations(); ++op)
+        ASSERT_NEAR(result.times.finish_s[op], expected[op], 1e-6 * expected[op])
+            << "operation " << op;
+    }
   }
 }
 

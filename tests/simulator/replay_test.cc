@@ -13,10 +13,20 @@ namespace {
 
 constexpr std::uint64_t kSecond = 50 * kGigabyte;  // bytes that one port moves in a second
 
-SimulationResult exact(const Plan& plan) { return simulate(plan, {.exact = true}); }
-
 void expect_seconds(double found, double expected) {
   EXPECT_NEAR(found, expected, 1e-9 * std::max(expected, 1.0));
+}
+
+// On SimGrid; our own engine must say the same.
+SimulationResult exact(const Plan& plan) {
+  const SimulationResult result = simulate(plan, {.exact = true, .engine = ReplayEngine::kSimGrid});
+  const SimulationResult ours = simulate(plan, {.exact = true, .engine = ReplayEngine::kMaxMin});
+  for (OpId op = 0; op < plan.operations(); ++op) {
+    EXPECT_NEAR(ours.times.start_s[op], result.times.start_s[op], 1e-9 * result.refit_s);
+    EXPECT_NEAR(ours.times.finish_s[op], result.times.finish_s[op], 1e-9 * result.refit_s);
+  }
+  EXPECT_EQ(ours.critical_path, result.critical_path);
+  return result;
 }
 
 TEST(Replay, OneFlowMovesAtThePortRate) {
@@ -89,6 +99,62 @@ TEST(Replay, FlowsThatLeaveAtOneInstantShareWithThoseUnderWay) {
   expect_seconds(result.times.finish_s[under_way], 1.9);
   expect_seconds(result.times.finish_s[first], 2.1);
   expect_seconds(result.times.finish_s[second], 2.1);
+}
+
+// A chain of `hops` ranks behind the first; every chunk goes down all of it. With one chunk in
+// flight per port, the slowest hop sets the beat: every hop once, and the slowest for each further
+// chunk.
+TEST(Replay, ChunksGoDownAChainAtTheBeatOfItsSlowestHop) {
+  for (const int hops : {1, 3, 7})
+    for (const int chunks : {1, 5, 40})
+      for (const int slowest : {0, hops - 1}) {
+        SCOPED_TRACE(testing::Message() << hops << " hops, " << chunks << " chunks");
+        Sketch sketch(hops + 1);
+        std::vector<std::int32_t> out;
+        std::vector<std::int32_t> in;
+        for (int hop = 0; hop < hops; ++hop) {
+          const PortSketch port = {.rate = (hop == slowest ? 20 : 50) * kGigabyte,
+                                   .window = 1,
+                                   .latency_ps = 5 * kMillisecondPs};
+          out.push_back(sketch.nic_out(hop, port));
+          in.push_back(sketch.nic_in(hop + 1, port));
+        }
+        for (int chunk = 0; chunk < chunks; ++chunk)
+          for (int hop = 0; hop < hops; ++hop) {
+            const auto h = static_cast<std::size_t>(hop);
+            const OpId op = sketch.transfer(hop, out[h], hop + 1, in[h], kSecond / 100);
+            if (hop > 0) sketch.after(op, op - 1);
+          }
+        // 10 ms of bytes and 5 ms of latency; 25 ms of bytes on the slowest hop.
+        expect_seconds(exact(sketch.seal()).refit_s, (hops - 1) * 0.015 + chunks * 0.030);
+      }
+}
+
+// Under groups every rank passes one chunk on while it receives the next: c + k - 1 beats.
+TEST(Replay, ChunksGoDownAChainGroupByGroup) {
+  for (const int hops : {1, 3, 7})
+    for (const int chunks : {1, 5, 40}) {
+      SCOPED_TRACE(testing::Message() << hops << " hops, " << chunks << " chunks");
+      Sketch sketch(hops + 1);
+      sketch.header().discipline = Discipline::kGroups;
+      std::vector<std::int32_t> out;
+      std::vector<std::int32_t> in;
+      for (int hop = 0; hop < hops; ++hop) {
+        out.push_back(sketch.nic_out(hop));
+        in.push_back(sketch.nic_in(hop + 1));
+      }
+      std::vector<OpId> landed(static_cast<std::size_t>(chunks));  // the chunk's last hop
+      for (int beat = 0; beat < chunks + hops - 1; ++beat)
+        for (int hop = 0; hop < hops; ++hop) {
+          const int chunk = beat - hop;
+          if (chunk < 0 || chunk >= chunks) continue;
+          const auto h = static_cast<std::size_t>(hop);
+          const OpId op = sketch.transfer(hop, out[h], hop + 1, in[h], kSecond / 100, beat);
+          if (hop > 0) sketch.after(op, landed[static_cast<std::size_t>(chunk)]);
+          landed[static_cast<std::size_t>(chunk)] = op;
+        }
+      expect_seconds(exact(sketch.seal()).refit_s, (chunks + hops - 1) * 0.010);
+    }
 }
 
 // Three empty transfers of one rank: launches end at 10, 20, 30 ms, each lands 5 ms later.

@@ -5,6 +5,7 @@
 #include "planner/strategy/transload/inside.h"
 #include "planner/strategy/transload/lines.h"
 #include "planner/strategy/transload/relays.h"
+#include "planner/strategy/transload/relieve.h"
 
 namespace transload {
 namespace {
@@ -34,6 +35,7 @@ class Assigner {
       : problem_(problem),
         demand_(demand),
         fabric_(fabric),
+        options_(options),
         deliveries_(make_deliveries(problem, demand, fabric)),
         cuts_(problem, demand),
         goal_ps_(options.goal_ps),
@@ -52,8 +54,12 @@ class Assigner {
     cut_source_lines();
     cut_landing_lines();
     for (std::size_t p = 0; p < parts_.size();) p = add_class(p);
-    serve_inside(set_, deliveries_, demand_, fabric_, cuts_, tolerance_, goal_ps_);
-    return std::move(set_);
+    RouteSet served = set_;
+    serve_inside(served, deliveries_, demand_, fabric_, cuts_, tolerance_, goal_ps_);
+    if (!options_.any_course) return served;
+    return relieve(
+        set_, std::move(served),
+        {problem_, demand_, fabric_, deliveries_, options_.may_help, cuts_, tolerance_, goal_ps_});
   }
 
  private:
@@ -248,6 +254,7 @@ class Assigner {
   const ReshardProblem& problem_;
   const Demand& demand_;
   const Fabric& fabric_;
+  const TransloadOptions& options_;
   Deliveries deliveries_;
   ClassCuts cuts_;
   std::int64_t goal_ps_;

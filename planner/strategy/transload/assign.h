@@ -14,6 +14,8 @@ struct TransloadOptions {
   // Sources and forwarding ports are left this much room, per mille of the goal, where copies must
   // be relayed at all; 0: no relays, every domain's copy comes straight from a holder.
   std::int64_t relay_use = kRelayUse;
+  // Any NIC of the job reaches any other, and a rank may have any number of peers.
+  bool any_course = true;
 };
 
 RouteSet assign_balanced(const ReshardProblem& problem, const Demand& demand, const Fabric& fabric,

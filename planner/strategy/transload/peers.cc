@@ -95,7 +95,9 @@ class PeerLimiter {
     for (auto& [to, sets] : wanted)
       for (const auto& [holders, bytes] : sets)
         if (!held_by.contains(holders)) held_by[holders] = domains_of(holders);
-    for (auto& [to, missing] : wanted) {
+    for (auto& entry : wanted) {
+      const std::int32_t to = entry.first;
+      auto& missing = entry.second;
       const auto take = [&](std::int32_t from) {
         std::int64_t taken = 0;
         for (auto it = missing.begin(); it != missing.end();) {

@@ -34,6 +34,10 @@ bool is_plain(const Fabric& fabric, const NarrowLinks& links) {
 
 }  // namespace
 
+bool is_one_wide_switch(const Topology& topology, const Fabric& fabric) {
+  return is_plain(fabric, NarrowLinks(topology, fabric));
+}
+
 RouteSet fit_to_network(RouteSet routes, const ReshardProblem& problem, const Demand& demand,
                         const Topology& topology, const Fabric& fabric,
                         const TransloadOptions& options) {

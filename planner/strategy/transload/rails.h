@@ -13,6 +13,9 @@
 
 namespace transload {
 
+// Whether every NIC reaches every other and no link between them is narrower than they are.
+bool is_one_wide_switch(const Topology& topology, const Fabric& fabric);
+
 // The same bytes into the same domains, through other ports; unchanged where the routes can pass
 // as they are and no narrow link is busy beyond the goal. InputError naming two ranks where no way
 // joins them.

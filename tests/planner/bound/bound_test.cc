@@ -56,6 +56,45 @@ TEST(Bound, ExampleAPrimeHalvesWithASecondReplica) {
   EXPECT_DOUBLE_EQ(seconds(report, "src_once"), 16.0);
 }
 
+// One node of four GPUs and one of two whose rank 4 holds the tensor, as ranks 0 to 3 do or not.
+std::string part_job(const std::string& source, const std::string& destination) {
+  return "topology:\n  efficiency: 1\n  latency: 0\n  nodes:\n"
+         "    - {gpus: 4, nic: 1B/s, nvlink: 9B/s}\n    - {gpus: 4, nic: 1B/s, nvlink: 9B/s}\n"
+         "tensors:\n  - {name: w, shape: [36], dtype: uint8, source: " +
+         source + ", destination: " + destination + "}\n";
+}
+
+TEST(Bound, PartOfADomainGetsNoMoreThanItsOtherGpusSend) {
+  // Rank 4 and four GPUs elsewhere hold 36 bytes, ranks 5 to 7 want a third each. Into the three
+  // come 3 byte/s through NICs and 9 from rank 4: 3 s. One of them alone could take 10 byte/s.
+  const BoundReport in = bounds_of(part_job("{mesh: {x: 5}, placements: [R], ranks: 0-4}",
+                                            "{mesh: {x: 3}, placements: [S(0)], ranks: 5-7}"));
+  EXPECT_EQ(in.binding, "domain_part");
+  EXPECT_DOUBLE_EQ(to_seconds(in.bound_ps), 3.0);
+  EXPECT_DOUBLE_EQ(seconds(in, "dst_gpu"), 1.2);
+}
+
+TEST(Bound, PartOfADomainSendsNoMoreThanTheOthersTakeIn) {
+  // Ranks 4 to 6 hold a third of 36 bytes each, rank 7 wants all: out of the three 3 byte/s through
+  // NICs and 9 into rank 7; but its own NIC and NVLink are the narrower cut: 36 / 10.
+  const BoundReport out = bounds_of(part_job("{mesh: {x: 3}, placements: [S(0)], ranks: 4-6}",
+                                             "{mesh: {x: 1}, placements: [R], ranks: 7}"));
+  EXPECT_DOUBLE_EQ(seconds(out, "domain_part"), 3.6);
+  EXPECT_DOUBLE_EQ(seconds(out, "dst_gpu"), 3.6);
+  EXPECT_EQ(out.binding, "dst_gpu") << "ties go to the first";
+}
+
+TEST(Bound, WhatTwoGpusOfADomainHoldAloneLeavesThroughTheirPorts) {
+  // Ranks 4 and 5 hold half of 36 bytes each; ranks 0 to 3 and 6, 7 want them all. Out of 4 and 5
+  // together: 2 byte/s of NICs and 18 of NVLink, no more than ranks 6 and 7 take in: 36 / 20.
+  const BoundReport out =
+      bounds_of(part_job("{mesh: {x: 2}, placements: [S(0)], ranks: 4-5}",
+                         "{mesh: {x: 6}, placements: [R], ranks: [0, 1, 2, 3, 6, 7]}"));
+  EXPECT_DOUBLE_EQ(seconds(out, "dst_gpu"), 3.6);
+  EXPECT_DOUBLE_EQ(seconds(out, "domain_part"), 3.6);
+  EXPECT_DOUBLE_EQ(seconds(out, "domain_in"), 9.0);
+}
+
 // Four nodes of two GPUs, two nodes below a leaf; 64 bytes from the first leaf to the second.
 std::string pod_job(const std::string& fabric) {
   return "topology:\n  efficiency: 1\n  latency: 0\n  nodes: [{count: 4, gpus: 2, nic: 1B/s, "

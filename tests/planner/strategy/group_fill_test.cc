@@ -31,7 +31,7 @@ Hop hop(std::uint32_t id, Rank from, Rank to) {
 
 std::vector<Chunk> chunks_of(const std::vector<std::int64_t>& bytes) {
   std::vector<Chunk> chunks;
-  for (const std::int64_t each : bytes) chunks.push_back({0, 0, 0, each});
+  for (const std::int64_t each : bytes) chunks.push_back({0, 0, 0, 0, each});
   return chunks;
 }
 
@@ -57,6 +57,21 @@ TEST(GroupFill, BothPortsNeedRoom) {
   EXPECT_EQ(hops[0].group, 0);
   EXPECT_EQ(hops[1].group, 1);
   EXPECT_EQ(hops[2].group, 0) << "a free gap of its port";
+}
+
+TEST(GroupFill, WhatStreamsIsInTheGroupOfItsLanding) {
+  // Rank 1's out port is full of its own in groups 0 and 1, so the whole chain 0 -> 1 -> 2 goes to
+  // group 2, though its first hop had room before.
+  const Fabric fabric = fabric_of(4);
+  const std::vector<Chunk> chunks = chunks_of({10, 10, 10, 10});
+  std::vector<Hop> hops = {hop(0, 1, 3), hop(1, 1, 3), hop(2, 0, 1), hop(3, 1, 2)};
+  hops[2].forwards = 1;
+  hops[2].streamed = true;
+  hops[3].from = 2;
+  hops[3].streams = true;
+  fill_groups(hops, chunks, fabric, fabric.port_rate, 10);
+  EXPECT_EQ(hops[2].group, 2);
+  EXPECT_EQ(hops[3].group, 2);
 }
 
 TEST(GroupFill, AForwardGoesToALaterGroupThanItsLanding) {

@@ -32,6 +32,23 @@ TEST(ListOrder, IsAPermutationOnRandomJobs) {
   }
 }
 
+// A chain of four ports of one byte per second, two chunks of 10 bytes: streamed, every hop of a
+// chunk runs at once, 20 s; stored and forwarded, the last hop of the last chunk ends after 40 s.
+TEST(ListOrder, WhatStreamsStartsWithItsLanding) {
+  for (const bool streams : {true, false}) {
+    std::vector<PortJob> jobs;
+    for (int chunk = 0; chunk < 2; ++chunk)
+      for (std::int32_t hop = 0; hop < 3; ++hop)
+        jobs.push_back({2 * hop, 2 * hop + 1, 10,
+                        hop == 0 ? kNoJob : static_cast<std::uint32_t>(jobs.size() - 1),
+                        hop > 0 && streams});
+    const std::vector<std::int64_t> rates(6, 1);
+    const std::vector<std::uint32_t> units(6, 1);
+    const ListOrder order = list_order(jobs, rates, units);
+    EXPECT_EQ(order.makespan_ps, (streams ? 20 : 40) * 1'000'000'000'000);
+  }
+}
+
 TEST(ListOrder, IsTheSameWhereverPeersAreLookedFor) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 200; ++round) {

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "common/error.h"
+#include "common/home.h"
+#include "common/yaml.h"
 #include "planner/job/job.h"
 #include "simulator/validation/report.h"
 #include "simulator/validation/row_job.h"
@@ -115,6 +117,36 @@ TEST(Validation, ConstantsRestOnAThirdOfTheirRows) {
     const std::set<std::string> fitted = fitted_rows(load_calibration(name));
     EXPECT_LE(3 * fitted.size(), rows[name]) << name;
     for (const std::string& id : fitted) EXPECT_TRUE(ids.contains(id)) << id;
+  }
+}
+
+// Everything that is said about rows far off is about a row of the collection.
+TEST(Validation, ExplainsRowsThatExist) {
+  std::set<std::string> ids;
+  for (const Measurement& row : load_measurements(own_measurements())) ids.insert(row.id);
+  const YamlValue file =
+      YamlValue::from_file(transload_home() + "/simulator/validation/far_off.yaml");
+  EXPECT_FALSE(file.map().entries().empty());
+  for (const auto& [id, text] : file.map().entries()) EXPECT_TRUE(ids.contains(id)) << id;
+}
+
+// One row that is far off and explained (ten times too slow), and one that is right: the report has
+// the explanation of the first only, and every framework with what stands behind it.
+TEST(Validation, ReportsExplanationsAndFrameworks) {
+  std::vector<Measurement> rows;
+  for (const Measurement& row : load_measurements(own_measurements()))
+    if (row.id == "verl-a800-8b-1n-nccl" || row.id == "verl-7263-stock") rows.push_back(row);
+  ValidationOptions options;
+  options.replay.most_simulated_operations = 0;  // estimates are quick
+  const ValidationReport report = validate(std::move(rows), options);
+  ASSERT_EQ(report.rows.size(), 2u);
+  for (const ValidatedRow& row : report.rows)
+    EXPECT_EQ(row.explanation.empty(), row.replay.id == "verl-7263-stock") << row.replay.id;
+  EXPECT_EQ(report.frameworks.size(), calibrated_frameworks().size());
+  for (const FrameworkCoverage& coverage : report.frameworks) {
+    EXPECT_LE(coverage.constants, kMostConstants);
+    EXPECT_EQ(coverage.predicted, coverage.framework == "verl" ? 2u : 0u) << coverage.framework;
+    EXPECT_EQ(coverage.fitted, coverage.framework == "verl" ? 1u : 0u) << coverage.framework;
   }
 }
 
