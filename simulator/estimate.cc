@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <span>
+#include <vector>
 
-#include "common/units.h"
-#include "planner/schedule/fluid_time.h"
-#include "simulator/replay/operation_cost.h"
+#include "common/error.h"
+#include "simulator/replay/replay.h"
 
 namespace transload {
 namespace {
@@ -166,9 +167,18 @@ class Estimate {
 double closed_form_seconds(const Plan& plan) { return Estimate(plan).seconds(); }
 
 double estimate_seconds(const Plan& plan) {
-  if (plan.operations() > kMostEstimatedOperations) return closed_form_seconds(plan);
-  const std::int64_t ps = fluid_time_ps(plan);
-  return ps == kNeverEnds ? closed_form_seconds(plan) : to_seconds(ps);
+  const std::size_t n = plan.operations();
+  if (n > kMostEstimatedOperations) return closed_form_seconds(plan);
+  std::vector<double> times(4 * n);
+  std::vector<OpId> released_by(n);
+  const auto column = [&](std::size_t i) { return std::span(times).subspan(i * n, n); };
+  const ReplayRecord record{column(0), column(1), column(2), column(3), released_by};
+  try {
+    replay(plan, operation_costs(plan), {}, ReplayEngine::kMaxMin, record);
+  } catch (const RunFailure&) {
+    return closed_form_seconds(plan);  // it stalls
+  }
+  return n == 0 ? 0 : *std::max_element(record.finish_s.begin(), record.finish_s.end());
 }
 
 }  // namespace transload

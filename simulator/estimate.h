@@ -17,9 +17,9 @@ double closed_form_seconds(const Plan& plan);
 // Plans of more operations are estimated in closed form: a replay takes a second per 100,000.
 inline constexpr std::size_t kMostEstimatedOperations = 60'000;
 
-// Seconds, within 3 % of what the simulator says: the planner's own clock
-// (planner/schedule/fluid_time.h) up to `kMostEstimatedOperations`, else the closed form, which is
-// optimistic where ports wait for each other. A plan that stalls is estimated in closed form.
+// Seconds, within 3 % of what the simulator says: a replay on our own engine in this process up to
+// `kMostEstimatedOperations`, else the closed form, which is optimistic where ports wait for each
+// other. A plan that stalls is estimated in closed form.
 double estimate_seconds(const Plan& plan);
 
 }  // namespace transload

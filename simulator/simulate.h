@@ -32,7 +32,7 @@ struct SimulateOptions {
   // with many flows per port affordable.
   bool exact = false;
   double coarse_share = kCoarseShare;
-  std::optional<ReplayEngine> engine;  // none: by the size of the plan, see kSimGridOperations
+  std::optional<ReplayEngine> engine{};  // none: by the size of the plan, see kSimGridOperations
 };
 
 // All operations of one role: from the start of the first to the end of the last.

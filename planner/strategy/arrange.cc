@@ -130,9 +130,10 @@ class Arranger {
   static constexpr std::size_t kMostTriedHops = 20'000;
 
   Arrangement best_groups() const {
-    return shortest(group_stretches(trees_, options_), [&](std::int64_t stretch, EmitOptions& shape) {
-      choose_group_shape(fabric_, routes_, trees_, stretch, shape);
-    });
+    return shortest(group_stretches(trees_, options_),
+                    [&](std::int64_t stretch, EmitOptions& shape) {
+                      choose_group_shape(fabric_, routes_, trees_, stretch, shape);
+                    });
   }
 
   // The formula's fill is that of a schedule without gaps; with forwards there are gaps, which

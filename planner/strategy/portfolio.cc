@@ -32,7 +32,7 @@ constexpr std::int64_t kWorthwhile = 1000;
 // under windows, of 5 to 30 % in groups, chains hardly any.
 constexpr std::int64_t kChainsMayExceed = 12;
 // Rules that make many operations are tried only where the plan at hand exceeds the bound by more.
-constexpr std::int64_t kFarFromBound = 20;
+constexpr std::int64_t kFarFromBound = 50;
 // Granularity at which receivers that are served directly spread their load over several holders.
 constexpr std::int64_t kSpreadBytes = std::int64_t{32} << 20;
 // In flight per port where nothing is handed on: what the system that serves receivers directly
