@@ -88,15 +88,7 @@ void MpiTransport::notify(std::int32_t process, std::uint32_t operation) {
 }
 
 void MpiTransport::noted(int process, const MpiLoop::Note& note) {
-  if (note[0] == kNotice) {
-    const std::lock_guard lock(notice_mutex_);
-    const auto operation = static_cast<std::uint32_t>(note[1]);
-    if (notified_)
-      notified_(operation);
-    else
-      notices_.push_back(operation);
-    return;
-  }
+  if (note[0] == kNotice) return notices_.hear(static_cast<std::uint32_t>(note[1]));
   const PartTag tag{static_cast<std::uint32_t>(note[1]), static_cast<std::uint32_t>(note[2]),
                     static_cast<std::uint32_t>(note[3])};
   const auto mpi_tag = static_cast<int>(note[4]);
@@ -112,12 +104,7 @@ void MpiTransport::noted(int process, const MpiLoop::Note& note) {
   transmit(process, mpi_tag, std::move(outgoing));
 }
 
-void MpiTransport::on_notice(Notified notified) {
-  const std::lock_guard lock(notice_mutex_);
-  notified_ = std::move(notified);
-  if (!notified_) return;
-  for (const std::uint32_t operation : std::exchange(notices_, {})) notified_(operation);
-}
+void MpiTransport::on_notice(Notified notified) { notices_.hand_to(std::move(notified)); }
 
 void MpiTransport::stop() { loop_->stop(); }
 

@@ -13,6 +13,7 @@
 
 #include "executor/mpi/mpi_loop.h"
 #include "executor/peers/company.h"
+#include "executor/peers/notices.h"
 
 namespace transload {
 
@@ -44,10 +45,7 @@ class MpiTransport : public Transport {
   std::map<Key, int> ready_;  // the peer has room, under this MPI tag
   std::map<std::int32_t, int> next_tag_;
 
-  std::mutex notice_mutex_;
-  Notified notified_;
-  std::vector<std::uint32_t> notices_;
-
+  Notices notices_;
   std::unique_ptr<MpiLoop> loop_;  // last: it calls `noted`
 };
 

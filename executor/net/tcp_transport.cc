@@ -98,7 +98,7 @@ void TcpTransport::add(std::int32_t process, Plane plane, Socket socket) {
   socket.set_option(tcp::no_delay(true), ignored);
   auto connection = std::make_shared<Connection>(
       std::move(socket), options_.self, process,
-      [this](std::uint32_t operation) { noticed(operation); }, options_.corrupt_from);
+      [this](std::uint32_t operation) { notices_.hear(operation); }, options_.corrupt_from);
   const std::lock_guard lock(mutex_);
   if (stopped_ || !connections_.emplace(Key{process, plane}, connection).second) return;
   connection->start();
@@ -162,21 +162,7 @@ void TcpTransport::notify(std::int32_t process, std::uint32_t operation) {
   to->notify(operation);
 }
 
-// Held while a notice is handed over, so that whoever takes notices may go once it has said so.
-void TcpTransport::noticed(std::uint32_t operation) {
-  const std::lock_guard lock(notice_mutex_);
-  if (notified_)
-    notified_(operation);
-  else
-    notices_.push_back(operation);
-}
-
-void TcpTransport::on_notice(Notified notified) {
-  const std::lock_guard lock(notice_mutex_);
-  notified_ = std::move(notified);
-  if (!notified_) return;
-  for (const std::uint32_t operation : std::exchange(notices_, {})) notified_(operation);
-}
+void TcpTransport::on_notice(Notified notified) { notices_.hand_to(std::move(notified)); }
 
 void TcpTransport::stop() {
   {

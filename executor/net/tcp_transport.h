@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "executor/net/connection.h"
+#include "executor/peers/notices.h"
 #include "executor/peers/transport.h"
 
 namespace transload {
@@ -74,7 +75,6 @@ class TcpTransport : public Transport {
   void call(const PeerAddress& peer);
   void add(std::int32_t process, Plane plane, Socket socket);
   void refuse(const Key& key, const std::string& problem);
-  void noticed(std::uint32_t operation);
   Connection& connection(std::int32_t process, Plane plane);
 
   TcpOptions options_;
@@ -91,9 +91,7 @@ class TcpTransport : public Transport {
   std::map<Key, std::string> refused_;
   bool stopped_ = false;
 
-  std::mutex notice_mutex_;
-  Notified notified_;
-  std::vector<std::uint32_t> notices_;  // that came before anybody wanted them
+  Notices notices_;
 };
 
 }  // namespace transload
