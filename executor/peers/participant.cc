@@ -39,7 +39,6 @@ class Share {
   ParticipantOutcome run() {
     outcome_.result.executed_on = company_.name();
     outcome_.result.ranks = memory_.active_ranks();
-    note_states(TensorState::kOld);
     try {
       company_.meet(plan_, hosting_, options_.deadline_s);
       if (options_.verify) {
@@ -55,6 +54,7 @@ class Share {
       const Verdict verdict = company_.report(failure.what());
       fail(PeerLost(verdict).what(), verdict);
     }
+    if (outcome_.ranks.empty()) note_states(everywhere_);
     if (!seconds_.empty()) summarise(seconds_, outcome_.result);
     return std::move(outcome_);
   }
@@ -63,7 +63,7 @@ class Share {
   void refit(int number) {
     const bool last = number + 1 == options_.iterations;
     if (verifier_) verifier_->poison_destinations();
-    note_states(TensorState::kOld);
+    everywhere_ = TensorState::kOld;
     PeerBackend backend(plan_, memory_, hosting_, company_.transport(),
                         static_cast<std::uint32_t>(number));
     Engine engine(plan_, backend, pool_,
@@ -73,11 +73,11 @@ class Share {
     fills_.write(pool_);
     EngineReport report = run_watched(engine);
     seconds_.push_back(seconds_since(begin));
-    note_states(engine);
+    everywhere_ = TensorState::kNew;
     // Whoever is through first waits: a refit counts when all have it.
     company_.barrier(fmt::format("end/{}", number), options_.deadline_s);
     if (verifier_) keep_verdict(verifier_->check(), outcome_.result);
-    if (outcome_.result.mismatched_bytes > 0) note_states(TensorState::kTorn);
+    if (outcome_.result.mismatched_bytes > 0) everywhere_ = TensorState::kTorn;
     if (!last) return;
     outcome_.result.times = std::move(report.times);
     outcome_.result.posting_order = std::move(report.posting_order);
@@ -131,6 +131,7 @@ class Share {
 
   void fail(const std::string& failure, const Verdict& verdict) {
     company_.transport().stop();
+    if (outcome_.ranks.empty()) note_states(everywhere_);
     outcome_.failure = failure;
     outcome_.verdict = verdict;
     if (!verifier_) return;
@@ -148,6 +149,8 @@ class Share {
   ZeroFills fills_;
   std::optional<Verifier> verifier_;
   std::vector<double> seconds_;
+  // Of every tensor here, unless a failed engine has left them in several (then `outcome_.ranks`).
+  TensorState everywhere_ = TensorState::kOld;
   ParticipantOutcome outcome_;
 };
 
