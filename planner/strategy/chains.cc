@@ -4,6 +4,7 @@
 
 #include "planner/strategy/transload/inside.h"
 #include "planner/strategy/transload/lines.h"
+#include "planner/strategy/transload/route_layer.h"
 
 namespace transload {
 namespace {
@@ -49,18 +50,18 @@ class ChainAssigner {
         tolerance_(static_cast<std::int64_t>(static_cast<__int128>(fabric.slowest_nic) *
                                              options.goal_ps / 1'000'000'000'000 / kCutsPerPort)),
         landing_(landing_shares(deliveries_, demand, fabric, options.may_help, options.goal_ps)),
-        loads_(fabric) {
+        layer_(problem, deliveries_, fabric) {
     choose_chains();
   }
 
   RouteSet assign() {
-    set_.locals = deliveries_.locals;
+    layer_.set().locals = deliveries_.locals;
     make_visits();
     cut_source_lines();
     cut_landing_lines();
     for (Visit& visit : visits_) visit.before == SIZE_MAX ? add_head(visit) : add_forwards(visit);
-    serve_inside(set_, deliveries_, demand_, fabric_, cuts_, tolerance_, options_.goal_ps);
-    return std::move(set_);
+    serve_inside(layer_.set(), deliveries_, demand_, fabric_, cuts_, tolerance_, options_.goal_ps);
+    return std::move(layer_.set());
   }
 
  private:
@@ -193,9 +194,9 @@ class ChainAssigner {
       if (at < end) {
         const PortShare& from = source_.of[holders_of(visit)][visit.source[s].share];
         Route route = stretch(visit, at, end);
+        route.parent = layer_.bring_to(route, holders_of(visit), from.rank);
         route.source = from.rank;
         route.out_port = from.port;
-        route.parent = bring_to(visit, at, end, from.rank);
         land(route, visit, landing_share(visit, visit.landing[l]));
       }
       if (visit.source[s].end == end) ++s;
@@ -208,13 +209,13 @@ class ChainAssigner {
     std::int64_t at = 0;
     for (const Piece& piece : visit.landing) {
       for (const std::uint32_t parent : visits_[visit.before].routes) {
-        const std::int64_t begin = std::max(at, set_.routes[parent].begin);
-        const std::int64_t end = std::min(piece.end, set_.routes[parent].end);
+        const std::int64_t begin = std::max(at, layer_.set().routes[parent].begin);
+        const std::int64_t end = std::min(piece.end, layer_.set().routes[parent].end);
         if (begin >= end) continue;
         Route route = stretch(visit, begin, end);
-        route.source = set_.routes[parent].landing;
+        route.source = layer_.set().routes[parent].landing;
         route.out_port =
-            loads_.least(fabric_.ranks[static_cast<std::size_t>(route.source)].nic_out);
+            layer_.loads().least(fabric_.ranks[static_cast<std::size_t>(route.source)].nic_out);
         route.parent = parent;
         land(route, visit, landing_share(visit, piece));
       }
@@ -234,44 +235,8 @@ class ChainAssigner {
     return landing_[delivery_of(visit).receivers][piece.share];
   }
 
-  // Where the sending rank is no holder, a holder of its domain hands it the bytes over NVLink.
-  std::uint32_t bring_to(const Visit& visit, std::int64_t begin, std::int64_t end, Rank rank) {
-    const std::span<const Rank> holders = problem_.sets.of(holders_of(visit));
-    if (std::binary_search(holders.begin(), holders.end(), rank)) return kNoRoute;
-    std::vector<Rank> near;
-    for (const Rank holder : holders)
-      if (domain(holder) == domain(rank)) near.push_back(holder);
-    Route route = stretch(visit, begin, end);
-    route.source = least_loaded_holder(fabric_, loads_, near, rank);
-    route.landing = rank;
-    const PortPair ports = choose_ports(fabric_, loads_, route.source, rank);
-    route.out_port = ports.out;
-    route.in_port = ports.in;
-    route.wanted = false;
-    return add(route);
-  }
-
-  // The landing rank hands on to all others of the domain that want the bytes.
-  void land(Route& route, Visit& visit, const PortShare& to) {
-    route.landing = to.rank;
-    route.in_port = to.port;
-    route.fan_out_first = static_cast<std::uint32_t>(set_.fan_out.size());
-    route.wanted = false;
-    for (const Rank rank : deliveries_.sets.of(delivery_of(visit).receivers)) {
-      if (rank == to.rank)
-        route.wanted = true;
-      else
-        set_.fan_out.push_back(rank);
-    }
-    route.fan_out_count = static_cast<std::uint32_t>(set_.fan_out.size()) - route.fan_out_first;
-    visit.routes.push_back(add(route));
-  }
-
-  std::uint32_t add(const Route& route) {
-    loads_.add(route.out_port, route.end - route.begin);
-    loads_.add(route.in_port, route.end - route.begin);
-    set_.routes.push_back(route);
-    return static_cast<std::uint32_t>(set_.routes.size() - 1);
+  void land(const Route& route, Visit& visit, const PortShare& to) {
+    visit.routes.push_back(layer_.land(route, delivery_of(visit).receivers, to));
   }
 
   std::int32_t domain(Rank rank) const { return fabric_.domain[static_cast<std::size_t>(rank)]; }
@@ -286,9 +251,8 @@ class ChainAssigner {
   std::vector<std::vector<PortShare>> landing_;
   SourceShares source_;
   std::size_t chains_ = 1;
-  PortLoads loads_;
+  RouteLayer layer_;
   std::vector<Visit> visits_;  // by class, chain by chain
-  RouteSet set_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "planner/strategy/transload/lines.h"
 #include "planner/strategy/transload/relays.h"
 #include "planner/strategy/transload/relieve.h"
+#include "planner/strategy/transload/route_layer.h"
 
 namespace transload {
 namespace {
@@ -46,19 +47,19 @@ class Assigner {
                               options.goal_ps, options.relay_use)),
         relays_(choose_relays(problem, deliveries_, demand, fabric, source_, landing_, cuts_,
                               options.goal_ps, tolerance_)),
-        loads_(fabric) {}
+        layer_(problem, deliveries_, fabric) {}
 
   RouteSet assign() {
-    set_.locals = deliveries_.locals;
+    layer_.set().locals = deliveries_.locals;
     make_parts();
     cut_source_lines();
     cut_landing_lines();
     for (std::size_t p = 0; p < parts_.size();) p = add_class(p);
-    RouteSet served = set_;
+    RouteSet served = layer_.set();
     serve_inside(served, deliveries_, demand_, fabric_, cuts_, tolerance_, goal_ps_);
     if (!options_.any_course) return served;
     return relieve(
-        set_, std::move(served),
+        layer_.set(), std::move(served),
         {problem_, demand_, fabric_, deliveries_, options_.may_help, cuts_, tolerance_, goal_ps_});
   }
 
@@ -168,37 +169,12 @@ class Assigner {
 
   void add_root(const Part& part, std::int64_t begin, std::int64_t end, const PortShare& from,
                 const PortShare& to) {
-    Route route;
-    route.demand_class = part.stretch.demand_class;
-    route.begin = begin;
-    route.end = end;
+    Route route = stretch(part, begin, end);
+    route.parent = layer_.bring_to(route, holders_of(part), from.rank);
     route.source = from.rank;
     route.out_port = from.port;
-    route.parent = bring_to(part, begin, end, from.rank);
-    land(route, part, to);
-    if (part.way == Way::kPrimary)
-      primaries_.push_back(static_cast<std::uint32_t>(set_.routes.size() - 1));
-  }
-
-  // Where the sending rank is no holder, a holder of its domain hands it the bytes over NVLink.
-  std::uint32_t bring_to(const Part& part, std::int64_t begin, std::int64_t end, Rank rank) {
-    const std::span<const Rank> holders = problem_.sets.of(holders_of(part));
-    if (std::binary_search(holders.begin(), holders.end(), rank)) return kNoRoute;
-    std::vector<Rank> near;
-    for (Rank holder : holders)
-      if (domain(holder) == domain(rank)) near.push_back(holder);
-    const Rank holder = least_loaded_holder(fabric_, loads_, near, rank);
-    const PortPair ports = choose_ports(fabric_, loads_, holder, rank);
-    Route route;
-    route.demand_class = part.stretch.demand_class;
-    route.begin = begin;
-    route.end = end;
-    route.source = holder;
-    route.landing = rank;
-    route.out_port = ports.out;
-    route.in_port = ports.in;
-    route.wanted = false;
-    return add(route);
+    const std::uint32_t added = layer_.land(route, delivery_of(part).receivers, to);
+    if (part.way == Way::kPrimary) primaries_.push_back(added);
   }
 
   void add_forwards(const Part& part) {
@@ -206,8 +182,8 @@ class Assigner {
     for (const Piece& piece : part.landing) {
       const PortShare& to = landing_[delivery_of(part).receivers][piece.share];
       for (const std::uint32_t primary : primaries_) {
-        const std::int64_t begin = std::max(at, set_.routes[primary].begin);
-        const std::int64_t end = std::min(piece.end, set_.routes[primary].end);
+        const std::int64_t begin = std::max(at, layer_.set().routes[primary].begin);
+        const std::int64_t end = std::min(piece.end, layer_.set().routes[primary].end);
         if (begin < end) add_forward(part, begin, end, primary, to);
       }
       at = piece.end;
@@ -216,40 +192,21 @@ class Assigner {
 
   void add_forward(const Part& part, std::int64_t begin, std::int64_t end, std::uint32_t parent,
                    const PortShare& to) {
+    Route route = stretch(part, begin, end);
+    route.source = layer_.set().routes[parent].landing;
+    route.out_port =
+        layer_.loads().least(fabric_.ranks[static_cast<std::size_t>(route.source)].nic_out);
+    route.parent = parent;
+    layer_.land(route, delivery_of(part).receivers, to);
+  }
+
+  static Route stretch(const Part& part, std::int64_t begin, std::int64_t end) {
     Route route;
     route.demand_class = part.stretch.demand_class;
     route.begin = begin;
     route.end = end;
-    route.source = set_.routes[parent].landing;
-    route.out_port = loads_.least(fabric_.ranks[static_cast<std::size_t>(route.source)].nic_out);
-    route.parent = parent;
-    land(route, part, to);
+    return route;
   }
-
-  // The landing rank hands on to all others of the domain that want the bytes.
-  void land(Route& route, const Part& part, const PortShare& to) {
-    route.landing = to.rank;
-    route.in_port = to.port;
-    route.fan_out_first = static_cast<std::uint32_t>(set_.fan_out.size());
-    route.wanted = false;
-    for (Rank rank : deliveries_.sets.of(delivery_of(part).receivers)) {
-      if (rank == to.rank)
-        route.wanted = true;
-      else
-        set_.fan_out.push_back(rank);
-    }
-    route.fan_out_count = static_cast<std::uint32_t>(set_.fan_out.size()) - route.fan_out_first;
-    add(route);
-  }
-
-  std::uint32_t add(const Route& route) {
-    loads_.add(route.out_port, route.end - route.begin);
-    loads_.add(route.in_port, route.end - route.begin);
-    set_.routes.push_back(route);
-    return static_cast<std::uint32_t>(set_.routes.size() - 1);
-  }
-
-  std::int32_t domain(Rank rank) const { return fabric_.domain[static_cast<std::size_t>(rank)]; }
 
   const ReshardProblem& problem_;
   const Demand& demand_;
@@ -262,10 +219,9 @@ class Assigner {
   std::vector<std::vector<PortShare>> landing_;
   SourceShares source_;
   Relays relays_;
-  PortLoads loads_;
+  RouteLayer layer_;
   std::vector<Part> parts_;
   std::vector<std::uint32_t> primaries_;  // routes of the class at hand that others forward
-  RouteSet set_;
 };
 
 }  // namespace
